@@ -1,4 +1,4 @@
-"""A registry in memory: the smallest storage there can be, for tests of what requests decide."""
+"""A registry in memory, for tests of the rules without a database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wirebook.core.model.target import parse_target
 
 
 class NoFormats:
-    """Checks no format at all."""
+    """A validator that supports no format."""
 
     def family(self, format_: str) -> str | None:
         return None
@@ -30,7 +30,7 @@ class NoFormats:
 
 
 class Memory:
-    """Its entities, as they were stored last. `request` changes them, or raises and changes nothing."""
+    """The stored entities of a registry. `request` changes them, or raises and changes nothing."""
 
     def __init__(self, model: Model, registryid: str = "test", now: str = "2026-01-01T00:00:00Z") -> None:
         members = {"registryid": registryid, "epoch": 1, "createdat": now, "modifiedat": now}
@@ -61,7 +61,9 @@ class Memory:
         self.registry = snapshot.registry
         self.groups = {key: group for key, group in snapshot.groups.items() if not group.deleted}
         self.resources = {
-            key: each for key, each in snapshot.resources.items() if not each.deleted and each.group.xid not in gone
+            key: resource
+            for key, resource in snapshot.resources.items()
+            if not resource.deleted and resource.group.xid not in gone
         }
         for entity in self._entities():
             entity.before, entity.is_updated, entity.has_own_time = dict(entity.members), False, False
@@ -84,8 +86,8 @@ class _Reader:
         self._groups, self._resources = groups, resources
 
     def resources_of(self, groups: Iterable[Group]) -> Iterator[Resource]:
-        wanted = list(groups)
-        return (resource for resource in self._resources.values() if resource.group in wanted and not resource.deleted)
+        members = list(groups)
+        return (resource for resource in self._resources.values() if resource.group in members and not resource.deleted)
 
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
         return (resource for resource in self._resources.values() if resource.xref in xids and not resource.deleted)
@@ -106,7 +108,7 @@ class _Reader:
 
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
         locked = [resource for resource in self.resources_of(groups) if resource.meta.members.get("readonly")]
-        return {each.group.xid: each.xid for each in locked}
+        return {resource.group.xid: resource.xid for resource in locked}
 
     def everything(self, plurals: Collection[str]) -> Iterator[Group | Resource]:
         groups = [group for group in self._groups.values() if group.type.plural in plurals]

@@ -17,5 +17,5 @@ from wirebook.core.counting import counted
         (1, "entity", "entities", "1 entity"),
     ],
 )
-def test_noun_agrees_with_its_number(number: int, noun: str, plural: str | None, text: str) -> None:
+def test_noun_agrees_with_number(number: int, noun: str, plural: str | None, text: str) -> None:
     assert counted(number, noun, plural) == text

@@ -1,4 +1,4 @@
-"""Data types: what each takes, and how it is stored.
+"""Data types: valid values and their stored form.
 
 Spec: core/spec.md#data-types.
 """
@@ -21,8 +21,8 @@ def types(groups: str, resources: str | None) -> bool:
     return groups == "dirs" and resources in (None, "files")
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda each: f"{each['type']}-{str(each['value'])[:40]}")
-def test_values_of_scalar_types(vector: dict[str, Any]) -> None:
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: f"{vector['type']}-{str(vector['value'])[:40]}")
+def test_scalar_value_is_stored_or_rejected(vector: dict[str, Any]) -> None:
     attribute = Attribute("x", vector["type"])
     if "error" in vector:
         with pytest.raises(InvalidValue) as raised:
@@ -52,7 +52,7 @@ ATTRIBUTES = Attributes(
 
 
 @pytest.mark.parametrize(
-    ("sent", "stored"),
+    ("members", "stored"),
     [
         ({"array": [1, 2.0]}, {"array": [1, 2]}),
         ({"map": {"b": "2", "a": "1", "c": None}}, {"map": {"a": "1", "b": "2"}}),
@@ -65,12 +65,12 @@ ATTRIBUTES = Attributes(
         ({"server": 5, "array": None}, {}),
     ],
 )
-def test_members_as_they_are_stored(sent: dict[str, Any], stored: dict[str, Any]) -> None:
-    assert check_members(ATTRIBUTES, sent, "", types) == stored
+def test_members_are_stored_in_canonical_form(members: dict[str, Any], stored: dict[str, Any]) -> None:
+    assert check_members(ATTRIBUTES, members, "", types) == stored
 
 
 @pytest.mark.parametrize(
-    ("sent", "code", "name"),
+    ("members", "code", "name"),
     [
         ({"array": [1, None]}, "invalid_attribute", "array[1]"),
         ({"deep": [["a"], ["b", 1]]}, "invalid_attribute", "deep[1][1]"),
@@ -86,14 +86,14 @@ def test_members_as_they_are_stored(sent: dict[str, Any], stored: dict[str, Any]
         ({"gone": None}, "unknown_attribute", "gone"),
     ],
 )
-def test_members_that_do_not_fit(sent: dict[str, Any], code: str, name: str) -> None:
+def test_invalid_members_are_rejected_with_their_path(members: dict[str, Any], code: str, name: str) -> None:
     with pytest.raises(InvalidValue) as raised:
-        check_members(ATTRIBUTES, sent, "", types)
+        check_members(ATTRIBUTES, members, "", types)
     assert (raised.value.code, raised.value.name) == (code, name)
 
 
 @pytest.mark.parametrize(
-    ("target", "fitting"),
+    ("target", "matching"),
     [
         ("", {"/dirs/d", "/dirs/d/files/f", "/dirs/d/files/f/versions/v"}),
         ("/dirs", {"/dirs/d"}),
@@ -102,6 +102,6 @@ def test_members_that_do_not_fit(sent: dict[str, Any], code: str, name: str) -> 
         ("/dirs/files[/versions]", {"/dirs/d/files/f", "/dirs/d/files/f/versions/v"}),
     ],
 )
-def test_c_mod_12_xids_fit_their_target(target: str, fitting: set[str]) -> None:
+def test_c_mod_12_xid_matches_its_target(target: str, matching: set[str]) -> None:
     every = {"/dirs/d", "/dirs/d/files/f", "/dirs/d/files/f/versions/v"}
-    assert {xid for xid in every if fits_target(xid, target, types)} == fitting
+    assert {xid for xid in every if fits_target(xid, target, types)} == matching

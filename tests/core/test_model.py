@@ -27,14 +27,14 @@ def read(source: Any, fetch: Any = no_fetch) -> Any:
     return read_model(source, fetch, VERSION_MODES)
 
 
-def test_the_full_model_is_that_of_the_text(shared: Path) -> None:
+def test_full_model_equals_that_of_the_specification(shared: Path) -> None:
     folder = shared / TEXTS / "core"
     source, full = (json.loads((folder / f"sample-model{end}.json").read_text()) for end in ("", "-full"))
     assert json.dumps(read(source).model.full) == json.dumps(full)
 
 
 @pytest.mark.parametrize("name", ["endpoint", "message", "schema", "cloudevents"])
-def test_published_models_are_read_as_they_are(shared: Path, name: str) -> None:
+def test_published_model_is_read_unchanged(shared: Path, name: str) -> None:
     folder = shared / TEXTS
 
     def fetch(address: str) -> Any:
@@ -45,7 +45,7 @@ def test_published_models_are_read_as_they_are(shared: Path, name: str) -> None:
     assert read(from_here, fetch).model.groups
 
 
-def test_the_built_in_model_is_that_of_the_texts(shared: Path) -> None:
+def test_built_in_model_equals_published_models(shared: Path) -> None:
     folder = shared / TEXTS
     built_in = builtin_model()["groups"]
     for name, group in (("message", "messagegroups"), ("schema", "schemagroups"), ("endpoint", "endpoints")):
@@ -54,16 +54,16 @@ def test_the_built_in_model_is_that_of_the_texts(shared: Path) -> None:
 
 
 def _differences(published: Any, ours: Any, at: str = "") -> list[str]:
-    """Where ours has something else. Descriptions, names (which are the keys) and included Resources do not count."""
+    """Return the paths that differ, without descriptions, names (which equal the keys) and included Resources."""
     if not isinstance(published, dict):
         return [] if published == ours else [at]
     left = {key: value for key, value in published.items() if key[0] != "$" and not _is_prose(key, value)}
     if isinstance(left.get("resources"), dict) and "$include" in str(left["resources"]):
         del left["resources"]
     return [
-        found
+        path
         for key, value in left.items()
-        for found in (_differences(value, ours[key], f"{at}/{key}") if key in ours else [f"{at}/{key}"])
+        for path in (_differences(value, ours[key], f"{at}/{key}") if key in ours else [f"{at}/{key}"])
     ]
 
 
@@ -71,13 +71,13 @@ def _is_prose(key: str, value: Any) -> bool:
     return key in ("name", "description") and isinstance(value, str)
 
 
-def test_the_built_in_model_shares_messages_with_endpoints() -> None:
+def test_built_in_model_shares_messages_with_endpoints() -> None:
     model = read(builtin_model()).model
     assert list(model.groups) == ["endpoints", "messagegroups", "schemagroups"]
     assert model.groups["endpoints"].resources["messages"].home == ("messagegroups", "messages")
 
 
-def test_c_mod_41_what_is_local_and_what_is_earlier_wins() -> None:
+def test_c_mod_41_local_and_earlier_definitions_take_precedence() -> None:
     documents = {
         "http://h/a": {"x": {"type": "string", "description": "a"}, "y": {"type": "string"}},
         "http://h/b": {"x": {"type": "integer"}, "z": {"$include": "c#/inner"}},
@@ -97,7 +97,7 @@ def test_c_mod_41_what_is_local_and_what_is_earlier_wins() -> None:
         {"attributes": {"$include": "http://h/loop#/nothing"}},
     ],
 )
-def test_c_mod_42_includes_that_cannot_be(source: Any) -> None:
+def test_c_mod_42_invalid_include_is_rejected(source: Any) -> None:
     def fetch(address: str) -> Any:
         if address == "http://h/gone":
             raise OSError("gone")
@@ -108,7 +108,7 @@ def test_c_mod_42_includes_that_cannot_be(source: Any) -> None:
 
 
 def chain(address: str) -> Any:
-    """A document that includes the next one, without end."""
+    """Return a document that includes another one, without end."""
     return {"$include": f"http://h/{int(address.rpartition('/')[2]) + 1}"}
 
 
@@ -127,7 +127,7 @@ def deeper(address: str) -> Any:
     ("fetch", "why"),
     [(chain, "a chain of more than 20"), (many, "more than 1000000 values"), (deeper, "nested deeper than 100")],
 )
-def test_includes_are_limited(fetch: Any, why: str) -> None:
+def test_include_beyond_a_limit_is_rejected(fetch: Any, why: str) -> None:
     groups = {f"g{i}": {"$include": "http://h/1"} for i in range(1000)}
     with pytest.raises(Refused) as raised:
         read({"groups": groups}, fetch)

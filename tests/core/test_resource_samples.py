@@ -1,4 +1,4 @@
-"""The samples of the text about updating Resources: each initial state, its request and what comes of it.
+"""The samples of the specification for updating Resources: initial state, request and final state.
 
 Spec: core/resource.md.
 """
@@ -31,19 +31,19 @@ NOW = "2026-06-01T00:00:00Z"
 XID = "/dirs/d1/files/f1"
 
 
-def samples(shared: Path) -> list[tuple[str, str, str, str]]:
+def read_samples(shared: Path) -> list[tuple[str, str, str, str]]:
     text = (shared / "spec/xregistry-1.0-rc4/core/resource.md").read_text()
     sections = re.findall(r"^### (.*?)\n(.*?)(?=^### |\Z)", text, re.S | re.M)
-    found = []
+    samples = []
     for title, body in sections:
         blocks = re.findall(r"^```\n(.*?)^```", body, re.S | re.M)
         if len(blocks) == 3:
-            found.append((title, *blocks))
-    return found
+            samples.append((title, *blocks))
+    return samples
 
 
 def read(text: str) -> Any:
-    """The JSON of a sample, which leaves out commas and quotes here and there, and shortens times."""
+    """Return the JSON of a sample, which omits some commas and quotes and shortens timestamps."""
     text = re.sub(
         r"\{ ?(see Resource\.\* attrs|\.\.\.) ?\},?(\s*\n\s*\"epoch\")?",
         lambda m: '{"same": true}, ' if not m[2] else "{" + m[2],
@@ -59,7 +59,7 @@ def read(text: str) -> Any:
 
 
 def make(memory: Memory, state: dict[str, Any]) -> None:
-    """Stores a Resource as a sample shows it."""
+    """Store the Resource of a sample."""
     memory.request("PUT", "/dirs/d1", {})
     group = memory.groups["dirs", "d1"]
     meta = {"fileid": "f1", "readonly": False, **state["meta"]}
@@ -76,7 +76,7 @@ def make(memory: Memory, state: dict[str, Any]) -> None:
 
 
 def shown(resource: Resource, expected: dict[str, Any]) -> dict[str, Any]:
-    """The Resource with the members that a sample has."""
+    """Return those members of the Resource that a sample shows."""
     default = resource.versions[resource.default].members
     versions = {}
     for id_, members in expected["versions"].items():
@@ -88,12 +88,12 @@ def shown(resource: Resource, expected: dict[str, Any]) -> dict[str, Any]:
     return {**top, "isdefault": True, "meta": meta, "versions": versions}
 
 
-def test_samples(shared: Path) -> None:
+def test_request_of_a_sample_leads_to_its_final_state(shared: Path) -> None:
     full = complete(SOURCE)
     check_language(SOURCE)
-    found = samples(shared)
-    assert len(found) >= 29
-    for title, initial, request, final in found:
+    all_samples = read_samples(shared)
+    assert len(all_samples) >= 29
+    for title, initial, request, final in all_samples:
         memory = Memory(compile_model(full))
         if initial.strip() != "Empty":
             make(memory, read(initial))

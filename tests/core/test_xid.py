@@ -1,9 +1,10 @@
+"""XIDs: parsing and formatting."""
+
 from __future__ import annotations
 
 import pytest
 
 from wirebook.core.xid import is_message, parse_xid
-from wirebook.text.pointers import format_pointer, parse_pointer, prefixes, resolve
 
 
 @pytest.mark.parametrize(
@@ -15,7 +16,7 @@ from wirebook.text.pointers import format_pointer, parse_pointer, prefixes, reso
         "/schemagroups/s/schemas/a:b@c~d/versions/v1.0",
     ],
 )
-def test_xids(text: str) -> None:
+def test_valid_xid_is_parsed(text: str) -> None:
     xid = parse_xid(text)
     assert xid is not None
     assert str(xid) == text
@@ -43,21 +44,13 @@ def test_xids(text: str) -> None:
         "/messagegroups/a b",
     ],
 )
-def test_no_xids(text: object) -> None:
+def test_invalid_xid_returns_none(text: object) -> None:
     assert parse_xid(text) is None
 
 
-def test_messages() -> None:
+def test_is_message_distinguishes_messages_from_other_xids() -> None:
     assert is_message(parse_xid("/endpoints/e/messages/m"))
     assert is_message(parse_xid("/messagegroups/g/messages/m/versions/1"))
     assert not is_message(parse_xid("/messagegroups/g/messages/m/meta"))
     assert not is_message(parse_xid("/messagegroups/g"))
     assert not is_message(None)
-
-
-def test_pointers() -> None:
-    assert format_pointer(["a/b", "c~d", 0]) == "/a~1b/c~0d/0"
-    assert parse_pointer("#/a~1b/c~0d/0") == ("a/b", "c~d", "0")
-    assert list(prefixes("/a/b")) == ["/a/b", "/a", ""]
-    assert resolve({"a": [{"b": 1}]}, "/a/0/b") == 1
-    assert resolve({"a": []}, "/a/0/b", "no") == "no"

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.httpapi.conftest import OFFER, Client, serve
-from wirebook.core.model.capabilities import everything
+from wirebook.core.model.capabilities import initial_capabilities
 from wirebook.storage.database import Database
 from wirebook.storage.session import StoredSettings
 
@@ -88,7 +88,9 @@ def serve_again(client: Client) -> Client:
     """With the capabilities of a fresh registry, which a client whose capabilities are not mutable cannot have back."""
     with client.database.writing() as session:
         stored = session.settings()
-        session.store_settings(StoredSettings(stored.full, stored.homes, stored.modelsource, everything(OFFER)))
+        session.store_settings(
+            StoredSettings(stored.full, stored.homes, stored.modelsource, initial_capabilities(OFFER))
+        )
     return client
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from wirebook.core.entities.attributes import registry_attributes, update
 from wirebook.core.entities.state import RegistryEntity
 from wirebook.core.entities.validation import DocumentValidator
-from wirebook.core.model.capabilities import Offer, everything
+from wirebook.core.model.capabilities import Offer, initial_capabilities
 from wirebook.core.model.datatypes import types_of
 from wirebook.core.model.language import VERSION_MODES
 from wirebook.core.model.reader import read_model
@@ -47,7 +47,7 @@ def make_registry(
         if session.exists():
             return session.settings().modelsource == source
         new = read_model(source, fetch, VERSION_MODES)
-        capabilities = everything(offer)
+        capabilities = initial_capabilities(offer)
         registry = RegistryEntity("/", {"registryid": registryid, "epoch": 1})
         update(registry, registry_attributes(new.model), {}, patch=False, now=now(), types=types_of(new.model))
         session.create(registry.members, StoredSettings(new.model.full, new.homes, source, capabilities))

@@ -60,10 +60,10 @@ class MemberReader:
 
     def entity(self, row: Sequence[Any]) -> Members:
         """Return the members in a row."""
-        entity: Members = {name: row[place] for name, place in self._ids}
-        for read, place in self._texts:
-            if row[place] is not None:
-                entity |= read(row[place])
+        entity: Members = {name: row[index] for name, index in self._ids}
+        for read, index in self._texts:
+            if row[index] is not None:
+                entity |= read(row[index])
         return entity
 
 

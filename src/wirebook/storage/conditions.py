@@ -60,37 +60,37 @@ def condition(expression: Expression, part: EntityColumns, dialect: str) -> Cond
     first, *rest = expression.path
     name = first.name if isinstance(first, PathMember) else ""
     if not rest and name in part.keys and part.keys[name][0] == expression.type:
-        return _compared(expression, *part.keys[name])
+        return _key_condition(expression, *part.keys[name])
     if not rest and name == "xid":
-        return _xid(expression, part)
+        return _xid_condition(expression, part)
     if (
         name == "labels"
         and len(rest) == 1
         and part.labels
         and (rest[0] is ANY_MEMBER or isinstance(rest[0], PathMember))
     ):
-        return _labelled(expression, *part.labels)
+        return _label_condition(expression, *part.labels)
     if not name:
         # Ids are scalars, so nested members are always in one of the texts.
-        texts = [_hint(expression, text, dialect) for text, _ in part.texts] if rest else []
+        texts = [_text_condition(expression, text, dialect) for text, _ in part.texts] if rest else []
         return Condition(or_(*texts)) if texts else ANYTHING
-    return ANYTHING if name in part.ids else Condition(_hint(expression, part.text_of(name), dialect))
+    return ANYTHING if name in part.ids else Condition(_text_condition(expression, part.text_of(name), dialect))
 
 
 # -- columns ------------------------------------------------------------------------------------------------------
 
 
-def _compared(expression: Expression, kind: Kind, column: ColumnElement[Any]) -> Condition:
+def _key_condition(expression: Expression, kind: Kind, column: ColumnElement[Any]) -> Condition:
     if expression.op == "" or (expression.op == "=" and expression.is_pattern and expression.value == "*"):
         return Condition(column.is_not(None), exact=True)
     if expression.op == "null":
         return Condition(column.is_(None), exact=True)
     if expression.is_pattern:
-        return _matching(expression, kind, column)
+        return _pattern_condition(expression, kind, column)
     if kind == "uinteger":
-        return _number(expression, column)
+        return _number_condition(expression, column)
     operand = _operand(expression)
-    return ANYTHING if operand is None else Condition(_related(column, expression.op, operand), exact=True)
+    return ANYTHING if operand is None else Condition(_comparison(column, expression.op, operand), exact=True)
 
 
 def _operand(expression: Expression) -> str | None:
@@ -100,24 +100,24 @@ def _operand(expression: Expression) -> str | None:
     return operand[1] if len(operand[1]) < LONGEST and min(operand[1], default=" ") > "\1" else None
 
 
-def _related(column: ColumnElement[Any], op: str, operand: Any) -> ColumnElement[bool]:
+def _comparison(column: ColumnElement[Any], op: str, operand: Any) -> ColumnElement[bool]:
     if op == "!=":
         return column.is_distinct_from(operand)
     related: ColumnElement[bool] = column.op("=" if op == "=" else op, is_comparison=True)(operand)
     return related
 
 
-def _number(expression: Expression, column: ColumnElement[Any]) -> Condition:
+def _number_condition(expression: Expression, column: ColumnElement[Any]) -> Condition:
     number = read_operand(expression.value, 0, expression.type)
     if number is None:
         return Condition(true() if expression.op == "!=" else false(), exact=True)
     if abs(number[1]) >= LARGEST:
         return ANYTHING
     operand = literal(number[1], BigInteger() if isinstance(number[1], int) else Double())
-    return Condition(_related(column, expression.op, operand), exact=True)
+    return Condition(_comparison(column, expression.op, operand), exact=True)
 
 
-def _matching(expression: Expression, kind: Kind, column: ColumnElement[Any]) -> Condition:
+def _pattern_condition(expression: Expression, kind: Kind, column: ColumnElement[Any]) -> Condition:
     """Return the condition for a value with a wildcard: keys that start with the text before it."""
     prefix = re.split(r"\\?\*", fold(expression.value), maxsplit=1)[0]
     prefix = prefix.upper()[:19] if kind == "timestamp" else prefix[: LONGEST - 1]
@@ -134,17 +134,17 @@ def _next(prefix: str) -> str:
     return head + chr(0xE000 if last == 0xD7FF else last + 1)
 
 
-def _xid(expression: Expression, part: EntityColumns) -> Condition:
+def _xid_condition(expression: Expression, part: EntityColumns) -> Condition:
     """Return the condition for an xid, by the ids in it."""
     if expression.op != "=" or expression.is_pattern:
         return ANYTHING
     segments = fold(expression.value).split("/")
     if max(part.xid, default=0) >= len(segments) or "\0" in expression.value:
         return Condition(false())
-    return Condition(and_(true(), *(column == segments[place] for place, column in part.xid.items())))
+    return Condition(and_(true(), *(column == segments[index] for index, column in part.xid.items())))
 
 
-def _labelled(expression: Expression, kind: int, owner: ColumnElement[int]) -> Condition:
+def _label_condition(expression: Expression, kind: int, owner: ColumnElement[int]) -> Condition:
     step = expression.path[1]
     where = [LABELS.c.kind == kind]
     if isinstance(step, PathMember):
@@ -154,14 +154,14 @@ def _labelled(expression: Expression, kind: int, owner: ColumnElement[int]) -> C
     is_negative = expression.op in ("null", "!=")
     if expression.op not in ("", "null") and not (expression.is_pattern and expression.value == "*"):
         if expression.is_pattern:
-            pattern = _matching(expression, "string", LABELS.c.value) if expression.op == "=" else ANYTHING
+            pattern = _pattern_condition(expression, "string", LABELS.c.value) if expression.op == "=" else ANYTHING
             return (
                 Condition(owner.in_(select(LABELS.c.owner).where(*where, pattern.sql))) if not is_negative else pattern
             )
         operand = _operand(expression)
         if operand is None:
             return ANYTHING
-        where.append(_related(LABELS.c.value, "=" if is_negative else expression.op, operand))
+        where.append(_comparison(LABELS.c.value, "=" if is_negative else expression.op, operand))
     owners = select(LABELS.c.owner).where(*where)
     return Condition(owner.not_in(owners) if is_negative else owner.in_(owners), exact=True)
 
@@ -169,15 +169,15 @@ def _labelled(expression: Expression, kind: int, owner: ColumnElement[int]) -> C
 # -- texts --------------------------------------------------------------------------------------------------------
 
 
-def _hint(expression: Expression, text: ColumnElement[str], dialect: str) -> ColumnElement[bool]:
+def _text_condition(expression: Expression, text: ColumnElement[str], dialect: str) -> ColumnElement[bool]:
     """Return a condition on the text of members: it must contain the names and a part of the value."""
     if expression.op in ("!=", "null"):
         return true()
     names = [step.name for step in expression.path if isinstance(step, PathMember)]
     hints: list[ColumnElement[bool]] = [text.like(f'%"{name}":%') for name in names[-1:] if _is_plain(name)]
-    piece = _piece(expression)
-    if piece:
-        hints = [_contains(text, piece, dialect)]
+    required_text = _required_text(expression)
+    if required_text:
+        hints = [_contains(text, required_text, dialect)]
     return and_(true(), *hints)
 
 
@@ -186,7 +186,7 @@ def _is_plain(name: str) -> bool:
     return len(name) <= LONGEST and PLAIN.fullmatch(name) is not None
 
 
-def _piece(expression: Expression) -> str:
+def _required_text(expression: Expression) -> str:
     """Return the longest part of the value that a matching text must contain, or ""."""
     if expression.op != "=" or expression.type in OTHERS or expression.attributes is not None:
         return ""
@@ -196,10 +196,10 @@ def _piece(expression: Expression) -> str:
     return max(PLAIN.findall(fold(value)), key=len, default="")[:LONGEST]
 
 
-def _contains(text: ColumnElement[str], piece: str, dialect: str) -> ColumnElement[bool]:
+def _contains(text: ColumnElement[str], required_text: str, dialect: str) -> ColumnElement[bool]:
     """Return whether a text contains a part in any case. Texts with other than ASCII characters pass: these may fold to
     ASCII.
     """
     if dialect == "sqlite":
-        return or_(text.like(f"%{piece}%"), func.length(text) != func.length(cast(text, LargeBinary)))
-    return or_(func.lower(text).like(f"%{piece}%"), func.length(text) != func.octet_length(text))
+        return or_(text.like(f"%{required_text}%"), func.length(text) != func.length(cast(text, LargeBinary)))
+    return or_(func.lower(text).like(f"%{required_text}%"), func.length(text) != func.octet_length(text))

@@ -47,22 +47,23 @@ class Loader:
 
     def snapshot(self, affected: AffectedEntities, registry: RegistryEntity) -> Snapshot:
         """Return the snapshot for a request."""
-        groups = {(group.type.plural, group.id.lower()): group for group in self._requested_groups(affected)}
-        resources = list(self._requested_resources(affected))
-        named = {_place(resource): resource for resource in resources}
+        if affected.every_group:
+            group_rows = GROUPS_OF_TYPES.rows(self._connection, keys=[(affected.every_group,)])
+        else:
+            group_rows = GROUPS_BY_ID.rows(self._connection, keys=affected.groups)
+        groups = {(group.type.plural, group.id.lower()): group for group in self._groups_of(group_rows)}
+        if affected.every_resource:
+            resources = list(self._read_resources(RESOURCES_OF_TYPE, [affected.every_resource]))
+        else:
+            resources = list(self._read_resources(RESOURCES_BY_ID, affected.resources))
         targets = {resource.xid: resource for resource in resources}
-        missing = targets_of(resource.xref for resource in resources) - set(named)
-        for target in self._by_keys(missing) if missing else ():
+        missing = targets_of(resource.xref for resource in resources) - set(map(_key_of, resources))
+        for target in self._read_resources(RESOURCES_BY_ID, missing) if missing else ():
             targets[target.xid] = target
         by_key = {(resource.group.xid, resource.type.plural, resource.id.lower()): resource for resource in resources}
         return Snapshot(registry, self._model, groups, by_key, self, targets)
 
     # -- Groups ---------------------------------------------------------------------------------------------------
-
-    def _requested_groups(self, affected: AffectedEntities) -> Iterator[Group]:
-        if affected.every_group:
-            return self._groups_of(GROUPS_OF_TYPES.rows(self._connection, keys=[(affected.every_group,)]))
-        return self._groups_of(GROUPS_BY_ID.rows(self._connection, keys=affected.groups))
 
     def _groups_of(self, rows: Iterable[Any]) -> Iterator[Group]:
         for row in rows:
@@ -83,14 +84,6 @@ class Loader:
         return group
 
     # -- Resources ------------------------------------------------------------------------------------------------
-
-    def _requested_resources(self, affected: AffectedEntities) -> Iterator[Resource]:
-        if affected.every_resource is None:
-            return self._by_keys(affected.resources)
-        return self._read_resources(RESOURCES_OF_TYPE, [affected.every_resource])
-
-    def _by_keys(self, keys: Collection[ResourceKey]) -> Iterator[Resource]:
-        return self._read_resources(RESOURCES_BY_ID, keys)
 
     def _read_resources(self, selects: ResourceSelects, keys: Collection[Sequence[str | int]]) -> Iterator[Resource]:
         """Yield Resources with their Versions and Groups."""
@@ -168,7 +161,7 @@ class Loader:
         yield from self._read_resources(RESOURCES_OF_TYPES, keys)
 
 
-def _place(resource: Resource) -> ResourceKey:
+def _key_of(resource: Resource) -> ResourceKey:
     group = resource.group
     return group.type.plural, group.id.lower(), resource.type.plural, resource.id.lower()
 

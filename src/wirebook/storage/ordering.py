@@ -107,7 +107,7 @@ class Ordering:
 
     def _by_id(self, after: SortPosition | None, limit: int | None) -> list[SortPosition]:
         if self._keys is None and self._ids is None and limit is not None:
-            asked = {"after": after.id if after else "", "most": limit, **_named(self._target, self._owner)}
+            asked = {"after": after.id if after else "", "most": limit, **_page_parameters(self._target, self._owner)}
             return [
                 SortPosition(key, None, id_) for key, id_ in PAGES[self._target.kind].run(self._connection, **asked)
             ]
@@ -186,7 +186,7 @@ def _parameter(value: Any) -> str | int:
     return text_key(value) if isinstance(value, str) else int(max(-LARGEST, min(value, LARGEST - 1)))
 
 
-def _named(target: RequestTarget, owner: int) -> dict[str, Any]:
+def _page_parameters(target: RequestTarget, owner: int) -> dict[str, Any]:
     """Return the parameters of `PAGES` that select the collection."""
     if target.kind == "groups":
         return {"type": target.group_type and target.group_type.plural}

@@ -71,8 +71,8 @@ def make_engine(url: URL, readers: int, wait: float) -> Engine:
         },
     )
     event.listen(engine, "connect", _set_up)
-    event.listen(engine, "checkin", _put_back)
-    event.listen(engine, "checkout", _check)
+    event.listen(engine, "checkin", _note_last_use)
+    event.listen(engine, "checkout", _test_before_use)
     return engine
 
 
@@ -85,13 +85,13 @@ def _set_up(connection: psycopg.Connection[Any], _: Any) -> None:
     connection.prepared_max = PREPARED
 
 
-def _put_back(_: Any, record: Any) -> None:
+def _note_last_use(_: Any, record: Any) -> None:
     record.info["used"] = time.monotonic()
 
 
-def _check(connection: psycopg.Connection[Any], record: Any, _: Any) -> None:
+def _test_before_use(connection: psycopg.Connection[Any], record: Any, _: Any) -> None:
     """Test a connection before use if it was idle or has unread data, which means that the server closed it."""
-    if time.monotonic() - record.info.get("used", time.monotonic()) < IDLE and not _is_readable(connection):
+    if time.monotonic() - record.info.get("used", time.monotonic()) < IDLE and not _has_unread_data(connection):
         return
     import psycopg  # noqa: PLC0415 (not needed with SQLite, and slow to load)
 
@@ -101,7 +101,7 @@ def _check(connection: psycopg.Connection[Any], record: Any, _: Any) -> None:
         raise InvalidatePoolError from error
 
 
-def _is_readable(connection: psycopg.Connection[Any]) -> bool:
+def _has_unread_data(connection: psycopg.Connection[Any]) -> bool:
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))

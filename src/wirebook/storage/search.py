@@ -107,9 +107,9 @@ class Search:
                     where.append(narrowing.sql)
                     open_ += [] if narrowing.exact else [expression]
             if part is not None and open_:
-                member_reader = MemberReader(part, _names(open_), len(columns))
+                member_reader = MemberReader(part, _member_names(open_), len(columns))
                 columns += member_reader.columns
-                tests.append(_test(member_reader, open_))
+                tests.append(_row_test(member_reader, open_))
         query = Select[Any](*columns).select_from(tables.source).where(*where)
         if above is not None:
             query = query.where(one_of(self._connection, tables.keys[len(above[0]) - 1], above[1]))
@@ -136,7 +136,7 @@ class Search:
         source: FromClause = RESOURCES
         needs_version = any(not _is_of_resource(expression, id_name) for expression in step.expressions)
         if shown is SHARED:
-            source = RESOURCES.outerjoin(SHARED, _refers()).outerjoin(VERSIONS, _is_default_of(SHARED))
+            source = RESOURCES.outerjoin(SHARED, _is_target()).outerjoin(VERSIONS, _is_default_of(SHARED))
         elif needs_version:
             source = RESOURCES.join(VERSIONS, _is_default_of(RESOURCES))
         keys = (RESOURCES.c.parent, RESOURCES.c.key)
@@ -146,7 +146,7 @@ class Search:
 
     def _versions(self, step: Step, shown: FromClause) -> Tables:
         id_name = self._model.groups[step.level[0]].resources[step.level[1]].id_name
-        source: FromClause = RESOURCES if shown is RESOURCES else RESOURCES.join(SHARED, _refers())
+        source: FromClause = RESOURCES if shown is RESOURCES else RESOURCES.join(SHARED, _is_target())
         source = source.join(VERSIONS, VERSIONS.c.parent == shown.c.key)
         keys = (RESOURCES.c.parent, RESOURCES.c.key, VERSIONS.c.key)
         where = (*self._in_target(step.level), *([_is_reference(True)] if shown is SHARED else []))
@@ -164,7 +164,7 @@ class Search:
         return [own, group.in_(select(GROUPS.c.key).where(GROUPS.c.type == level[0]))]
 
 
-def _refers() -> ColumnElement[bool]:
+def _is_target() -> ColumnElement[bool]:
     return (SHARED.c.xid == RESOURCES.c.xref) & SHARED.c.xref.is_(None)
 
 
@@ -177,14 +177,14 @@ def _is_reference(yes: bool) -> ColumnElement[bool]:
     return RESOURCES.c.xref > "" if yes else func.coalesce(RESOURCES.c.xref, "") == ""
 
 
-def _names(expressions: Iterable[Expression]) -> list[str] | None:
+def _member_names(expressions: Iterable[Expression]) -> list[str] | None:
     """Return the names of the members that expressions test; None if one tests any member."""
     first = [expression.path[0] for expression in expressions]
     names = [step.name for step in first if isinstance(step, PathMember)]
     return names if len(names) == len(first) else None
 
 
-def _test(member_reader: MemberReader, expressions: Sequence[Expression]) -> Test:
+def _row_test(member_reader: MemberReader, expressions: Sequence[Expression]) -> Test:
     if len(expressions) == 1:
         holds = expressions[0].holds
         return lambda row: holds(member_reader.entity(row))

@@ -124,7 +124,7 @@ class Session:
         row: dict[str, Any] = {"registryid": members["registryid"], "members": format_members(members)}
         row |= {"key": 1, "revision": clock(), "settings": clock()}
         self._connection.execute(insert(REGISTRY), row)
-        self._connection.execute(insert(SETTINGS), {"key": 1, **_packed(stored)})
+        self._connection.execute(insert(SETTINGS), {"key": 1, **_settings_columns(stored)})
 
     @property
     def _registry(self) -> RegistryRow:
@@ -140,14 +140,14 @@ class Session:
         """Return model and capabilities."""
         row = _SETTINGS.row(self._connection)
         stored = json.loads(row.model)
-        homes = {_pair(key): _pair(home) for key, home in stored["homes"].items()}
+        homes = {_parse_pair(key): _parse_pair(home) for key, home in stored["homes"].items()}
         source, capabilities = json.loads(row.modelsource), json.loads(row.capabilities)
         return StoredSettings(stored["full"], homes, source, capabilities, self.revision())
 
     def store_settings(self, stored: StoredSettings) -> None:
         """Store model and capabilities with a new revision."""
         self._changes += 1
-        store_settings(self._connection, _packed(stored))
+        store_settings(self._connection, _settings_columns(stored))
         self._registry.settings = next_revision(self._registry.settings)
 
     def registry_members(self) -> Members:
@@ -155,8 +155,8 @@ class Session:
 
     def group_counts(self) -> dict[str, int]:
         """Return the number of Groups of each type."""
-        counted = select(GROUPS.c.type, func.count()).group_by(GROUPS.c.type)
-        return _pairs(self._connection.execute(counted))
+        query = select(GROUPS.c.type, func.count()).group_by(GROUPS.c.type)
+        return {row[0]: row[1] for row in self._connection.execute(query)}
 
     # -- single entities --------------------------------------------------------------------------------------------
 
@@ -283,7 +283,7 @@ _RESOURCES: Final = Statement(
 _VERSION: Final = {document: _version(document=document) for document in (False, True)}
 
 
-def _packed(stored: StoredSettings) -> dict[str, str]:
+def _settings_columns(stored: StoredSettings) -> dict[str, str]:
     """Return the columns of model and capabilities."""
     homes = {"/".join(key): "/".join(home) for key, home in stored.homes.items()}
     return {
@@ -293,10 +293,6 @@ def _packed(stored: StoredSettings) -> dict[str, str]:
     }
 
 
-def _pairs(rows: Iterable[Any]) -> dict[str, int]:
-    return {row[0]: row[1] for row in rows}
-
-
-def _pair(text: str) -> tuple[str, str]:
+def _parse_pair(text: str) -> tuple[str, str]:
     group, _, resources = text.partition("/")
     return group, resources

@@ -52,26 +52,26 @@ class Statement:
         """Run the statement and return the driver's cursor. Raises: exceptions of the driver
         (`session.conflict_errors`)
         """
-        text, constants, pack, _ = self._for(connection)
+        text, constants, pack, _ = self._compiled_for(connection)
         return driver_of(connection).execute(text, pack(constants | parameters if constants else parameters))
 
     def run_many(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
         """Run the statement once for each of `rows`."""
         if not rows:
             return
-        text, constants, pack, _ = self._for(connection)
+        text, constants, pack, _ = self._compiled_for(connection)
         packed = [pack(constants | row if constants else row) for row in rows]
         driver_of(connection).cursor().executemany(text, packed)
 
     def rows(self, connection: Connection, **parameters: Any) -> Iterator[Any]:
         """Return the rows of a select, with column names."""
-        return map(self._for(connection).make, self.run(connection, **parameters))
+        return map(self._compiled_for(connection).make, self.run(connection, **parameters))
 
     def row(self, connection: Connection, **parameters: Any) -> Any:
         """Return the first row of a select, or None."""
         return next(self.rows(connection, **parameters), None)
 
-    def _for(self, connection: Connection) -> _Compiled:
+    def _compiled_for(self, connection: Connection) -> _Compiled:
         name = connection.dialect.name
         if name not in self._compiled:
             self._compiled[name] = self._compile(name)

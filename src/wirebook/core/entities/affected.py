@@ -34,18 +34,21 @@ def affected_entities(method: str, target: RequestTarget, metadata: Any, model: 
     """Return the entities that a request names. `metadata` may be any JSON value: invalid maps and ids are skipped."""
     affected = AffectedEntities()
     if target.group_type is None:
-        _of_registry(affected, metadata, model)
+        for plural, groups in _entries(metadata):
+            if plural in model.groups:
+                for id_, entry in _entries(groups):
+                    _add_group(affected, model.groups[plural], id_, entry)
         return affected
     type_, group = target.group_type, target.group
     if target.kind == "groups":
         if method == "DELETE" and metadata is None:
             affected.every_group = type_.plural
         for id_, entry in _entries(metadata):
-            _of_group(affected, type_, id_, entry)
+            _add_group(affected, type_, id_, entry)
         return affected
-    _of_group(affected, type_, group, metadata if target.kind == "group" and method != "DELETE" else None)
+    _add_group(affected, type_, group, metadata if target.kind == "group" and method != "DELETE" else None)
     if target.type is not None:
-        _of_resources(affected, method, target, metadata)
+        _add_resources(affected, method, target, metadata)
     return affected
 
 
@@ -53,36 +56,31 @@ def _entries(value: Any) -> Iterable[tuple[str, Any]]:
     return value.items() if isinstance(value, Mapping) else ()
 
 
-def _of_registry(affected: AffectedEntities, metadata: Any, model: Model) -> None:
-    for plural, groups in _entries(metadata):
-        if plural in model.groups:
-            for id_, group in _entries(groups):
-                _of_group(affected, model.groups[plural], id_, group)
-
-
-def _of_group(affected: AffectedEntities, type_: GroupType, id_: str, metadata: Any) -> None:
+def _add_group(affected: AffectedEntities, type_: GroupType, id_: str, metadata: Any) -> None:
     if not is_identifier(id_):
         return
     affected.groups.add((type_.plural, id_.lower()))
     for plural, resources in _entries(metadata):
         if plural in type_.resources:
-            _of_ids(affected, (type_.plural, id_.lower(), plural), (resource for resource, _ in _entries(resources)))
+            _add_resource_ids(
+                affected, (type_.plural, id_.lower(), plural), (resource for resource, _ in _entries(resources))
+            )
 
 
-def _of_ids(affected: AffectedEntities, collection: tuple[str, str, str], ids: Iterable[str]) -> None:
+def _add_resource_ids(affected: AffectedEntities, collection: tuple[str, str, str], ids: Iterable[str]) -> None:
     affected.resources |= {(*collection, id_.lower()) for id_ in ids if is_identifier(id_)}
 
 
-def _of_resources(affected: AffectedEntities, method: str, target: RequestTarget, metadata: Any) -> None:
+def _add_resources(affected: AffectedEntities, method: str, target: RequestTarget, metadata: Any) -> None:
     assert target.group_type is not None
     assert target.type is not None
     collection = (target.group_type.plural, target.group.lower(), target.type.plural)
     if target.kind != "resources":
-        _of_ids(affected, collection, (target.resource,))
+        _add_resource_ids(affected, collection, (target.resource,))
     elif method == "DELETE" and metadata is None:
         affected.every_resource = collection
     else:
-        _of_ids(affected, collection, (id_ for id_, _ in _entries(metadata)))
+        _add_resource_ids(affected, collection, (id_ for id_, _ in _entries(metadata)))
 
 
 def targets_of(resources: Iterable[str | None]) -> set[ResourceKey]:

@@ -102,18 +102,18 @@ def decide(
     return outcome
 
 
-def _object(request: WriteRequest) -> Mapping[str, Any]:
+def _metadata_object(request: WriteRequest) -> Mapping[str, Any]:
     if not isinstance(request.metadata, Mapping):
         why = f"the body must be a JSON object; got {preview(request.metadata)}"
         raise refused("parsing_data", request.target.path, error_detail=why)
     return {name: value for name, value in request.metadata.items() if name != "$schema"}
 
 
-def _map(request: WriteRequest) -> Mapping[str, Mapping[str, Any]]:
-    return as_map(_object(request), request.target.xid.rpartition("/")[2], request.target.path)
+def _metadata_map(request: WriteRequest) -> Mapping[str, Mapping[str, Any]]:
+    return as_map(_metadata_object(request), request.target.xid.rpartition("/")[2], request.target.path)
 
 
-def _how(request: WriteRequest) -> WriteOptions:
+def _write_options(request: WriteRequest) -> WriteOptions:
     is_document = request.body is not None
     return WriteOptions(request.method == "PATCH", True, request.default, headers=is_document, body=request.body)
 
@@ -122,17 +122,19 @@ def _how(request: WriteRequest) -> WriteOptions:
 
 
 def _write_registry(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
-    write_registry(change_set, _object(request), patch=request.method == "PATCH")
+    write_registry(change_set, _metadata_object(request), patch=request.method == "PATCH")
     return WriteResult()
 
 
 def _post_registry(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
-    return WriteResult(ids=post_to_registry(change_set, _object(request)))
+    return WriteResult(ids=post_to_registry(change_set, _metadata_object(request)))
 
 
 def _write_groups(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
     assert request.target.group_type
-    written = write_groups(change_set, request.target.group_type, _map(request), patch=request.method == "PATCH")
+    written = write_groups(
+        change_set, request.target.group_type, _metadata_map(request), patch=request.method == "PATCH"
+    )
     return WriteResult(ids=[group.id for group in written])
 
 
@@ -140,14 +142,16 @@ def _write_group(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
     target = request.target
     assert target.group_type
     is_patch = request.method == "PATCH"
-    group = write_group(change_set, target.group_type, target.group, _object(request), patch=is_patch, root=True)
+    group = write_group(
+        change_set, target.group_type, target.group, _metadata_object(request), patch=is_patch, root=True
+    )
     return WriteResult(created=group.is_new)
 
 
 def _post_group(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
     target = request.target
     assert target.group_type
-    return WriteResult(ids=post_to_group(change_set, target.group_type, target.group, _object(request)))
+    return WriteResult(ids=post_to_group(change_set, target.group_type, target.group, _metadata_object(request)))
 
 
 # -- Resources and Versions ---------------------------------------------------------------------------------------
@@ -161,7 +165,7 @@ def _resource_location(change_set: ChangeSet, target: RequestTarget) -> Resource
 
 
 def _write_resources(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
-    metadata, location = _map(request), _resource_location(change_set, request.target)
+    metadata, location = _metadata_map(request), _resource_location(change_set, request.target)
     written = write_resources(
         change_set, location.group, location.type.plural, metadata, patch=request.method == "PATCH"
     )
@@ -170,7 +174,7 @@ def _write_resources(change_set: ChangeSet, request: WriteRequest) -> WriteResul
 
 def _write_resource(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
     resource = write_resource(
-        change_set, _resource_location(change_set, request.target), _object(request), _how(request)
+        change_set, _resource_location(change_set, request.target), _metadata_object(request), _write_options(request)
     )
     return WriteResult(resource.is_new, new_version=_new_version(resource))
 
@@ -184,12 +188,12 @@ def _new_version(resource: Resource) -> str:
 
 
 def _post_resource(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
-    metadata = {name: value for name, value in _object(request).items() if name not in _HELPERS}
+    metadata = {name: value for name, value in _metadata_object(request).items() if name not in _HELPERS}
     id_ = metadata.get("versionid")
     if id_ not in (None, ""):
         as_id(id_, "versionid", request.target.xid)
     version = write_one_version(
-        change_set, _resource_location(change_set, request.target), id_ or None, metadata, _how(request)
+        change_set, _resource_location(change_set, request.target), id_ or None, metadata, _write_options(request)
     )
     return WriteResult(version.is_new, version=version.id, new_version=version.id if version.is_new else "")
 
@@ -199,22 +203,28 @@ _HELPERS: Final = frozenset({"metaurl", "versionsurl", "versionscount"})
 
 def _write_meta(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
     resource = write_meta_alone(
-        change_set, _resource_location(change_set, request.target), _object(request), _how(request)
+        change_set, _resource_location(change_set, request.target), _metadata_object(request), _write_options(request)
     )
     return WriteResult(resource.is_new)
 
 
 def _write_versions(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
-    metadata = _map(request)
+    metadata = _metadata_map(request)
     return WriteResult(
-        ids=write_versions(change_set, _resource_location(change_set, request.target), metadata, _how(request))
+        ids=write_versions(
+            change_set, _resource_location(change_set, request.target), metadata, _write_options(request)
+        )
     )
 
 
 def _write_version(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
     target = request.target
     version = write_one_version(
-        change_set, _resource_location(change_set, target), target.version, _object(request), _how(request)
+        change_set,
+        _resource_location(change_set, target),
+        target.version,
+        _metadata_object(request),
+        _write_options(request),
     )
     return WriteResult(version.is_new, new_version=version.id if version.is_new else "")
 

@@ -35,10 +35,10 @@ def write_meta(
         check_epoch(meta, metadata, ignored="epoch" in change_set.ignore, current=visible_epoch(change_set, resource))
         _update(change_set, resource, metadata, patch=patch)
     elif meta.is_new:
-        _make(change_set, resource)
+        _set_initial_members(change_set, resource)
     elif flag or resource.versions.keys() != resource.versions_before.keys():
         meta.mark_updated(change_set.now)
-    _choose(change_set, resource, metadata, patch, flag)
+    _set_default(change_set, resource, metadata, patch, flag)
 
 
 def _update(change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any], *, patch: bool) -> None:
@@ -47,7 +47,7 @@ def _update(change_set: ChangeSet, resource: Resource, metadata: Mapping[str, An
     resource.meta.members.setdefault("readonly", False)
 
 
-def _make(change_set: ChangeSet, resource: Resource) -> None:
+def _set_initial_members(change_set: ChangeSet, resource: Resource) -> None:
     """Set the attributes of a new meta for which none were sent; cached per model and type."""
     meta, type_, known = resource.meta, resource.type, change_set.model.bare_metas
     key = *type_.home, type_.plural
@@ -60,7 +60,7 @@ def _make(change_set: ChangeSet, resource: Resource) -> None:
         known[key] = {**meta.members}
 
 
-def _choose(
+def _set_default(
     change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any] | None, patch: bool, flag: str
 ) -> None:
     """Set whether the default Version is sticky, and which it is if the request names one; "" selects the
@@ -70,20 +70,20 @@ def _choose(
     current = members.get(DEFAULT, "")
     sticky, chosen = bool(members.get(STICKY, False)), current
     if metadata is not None or resource.meta.is_new:
-        sticky, chosen = _sent_choice(change_set, resource, metadata or {}, patch)
+        sticky, chosen = _requested_default(change_set, resource, metadata or {}, patch)
     if flag:
-        sticky = _checked(change_set, resource, flag != "null")
+        sticky = _check_sticky(change_set, resource, flag != "null")
         chosen = flag if sticky else ""
     if sticky and resource.type.maxversions == 1:
         raise refused("setdefaultversionsticky_false", resource.xid)
     if sticky and chosen and chosen not in resource.versions:
         if flag or chosen != current or chosen not in resource.versions_before:
             raise refused("unknown_id", resource.meta.xid, singular="version", id=chosen)
-        sticky, chosen = _is_pinned(change_set, resource), ""  # the default Version was deleted
+        sticky, chosen = _must_be_sticky(change_set, resource), ""  # the default Version was deleted
     members[STICKY], members[DEFAULT] = sticky, chosen if sticky else ""
 
 
-def _sent_choice(
+def _requested_default(
     change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any], patch: bool
 ) -> tuple[bool, str]:
     """Return whether the default is sticky and its id, as the sent meta defines them."""
@@ -93,7 +93,7 @@ def _sent_choice(
     chosen = choice.get(DEFAULT)
     if chosen not in (None, ""):
         as_id(chosen, DEFAULT, resource.meta.xid)
-    sticky = _sticky(change_set, resource, choice, patch)
+    sticky = _requested_sticky(change_set, resource, choice, patch)
     if not sticky or chosen:
         return sticky, chosen or ""
     # Reading: a PATCH that makes the default sticky keeps the one there is (checklist AMB-10).
@@ -101,33 +101,33 @@ def _sent_choice(
     return True, resource.meta.members.get(DEFAULT, "") if keeps else ""
 
 
-def _sticky(change_set: ChangeSet, resource: Resource, choice: Mapping[str, Any], patch: bool) -> bool:
+def _requested_sticky(change_set: ChangeSet, resource: Resource, choice: Mapping[str, Any], patch: bool) -> bool:
     value = choice.get(STICKY)
     if value is None:
-        value = _attribute(change_set, resource).default
+        value = _sticky_definition(change_set, resource).default
         if patch and STICKY not in choice and DEFAULT in choice:
             value = bool(choice[DEFAULT])
         elif patch and STICKY not in choice and not resource.meta.is_new:
             value = bool(resource.meta.members.get(STICKY, False))
-    return _checked(change_set, resource, value)
+    return _check_sticky(change_set, resource, value)
 
 
-def _attribute(change_set: ChangeSet, resource: Resource) -> Attribute:
+def _sticky_definition(change_set: ChangeSet, resource: Resource) -> Attribute:
     """Return the definition of defaultversionsticky in the model."""
     return change_set.meta_attributes(resource.type).attributes[STICKY]
 
 
-def _checked(change_set: ChangeSet, resource: Resource, value: Any) -> bool:
+def _check_sticky(change_set: ChangeSet, resource: Resource, value: Any) -> bool:
     """Check a value of defaultversionsticky against the model. Raises: invalid_attribute"""
     try:
-        return bool(check_value(_attribute(change_set, resource), value, STICKY, change_set.types))
+        return bool(check_value(_sticky_definition(change_set, resource), value, STICKY, change_set.types))
     except InvalidValue as error:
         raise refusal(error, resource.meta.xid) from None
 
 
-def _is_pinned(change_set: ChangeSet, resource: Resource) -> bool:
+def _must_be_sticky(change_set: ChangeSet, resource: Resource) -> bool:
     """Return whether the model requires a sticky default Version."""
-    attribute = _attribute(change_set, resource)
+    attribute = _sticky_definition(change_set, resource)
     return bool(attribute.enum) and attribute.strict and False not in attribute.enum
 
 

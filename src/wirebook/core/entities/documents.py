@@ -33,7 +33,9 @@ class Body(NamedTuple):
     document: bytes
 
 
-def with_type(version: Version, type_: ResourceType, metadata: Mapping[str, Any], *, patch: bool) -> Mapping[str, Any]:
+def with_contenttype(
+    version: Version, type_: ResourceType, metadata: Mapping[str, Any], *, patch: bool
+) -> Mapping[str, Any]:
     """Return `metadata` with a contenttype: a document sent as an attribute is JSON unless the request says otherwise.
 
     A PATCH keeps the stored contenttype. `version` is in its state before the request.
@@ -56,17 +58,19 @@ def write_document(
     named = [attribute for attribute in type_.document_names if attribute in metadata]
     present = [attribute for attribute in named if metadata[attribute] is not None]
     if body is not None and not present:
-        _set(version, url, body.document)
+        _set_document(version, url, body.document)
     elif url in present:
         _check_url(version, url, metadata[url])
-        _set(version, url, None)
+        _set_document(version, url, None)
         version.members[url] = metadata[url]
     elif name in present:
-        _set(version, url, format_document(metadata[name], quoted=_is_json(version.members.get("contenttype"), type_)))
+        _set_document(
+            version, url, format_document(metadata[name], quoted=_is_json(version.members.get("contenttype"), type_))
+        )
     elif encoded in present:
-        _set(version, url, _decode(version, encoded, metadata[encoded]))
+        _set_document(version, url, _decode(version, encoded, metadata[encoded]))
     elif named or (url in version.members and not patch):
-        _set(version, url, None)
+        _set_document(version, url, None)
 
 
 def check_one(type_: ResourceType, metadata: Mapping[str, Any], subject: str) -> None:
@@ -101,7 +105,7 @@ def check_contenttype(version: Version) -> None:
         raise refused("invalid_attribute", version.xid, name="contenttype", error_detail=why)
 
 
-def _set(version: Version, url: str, document: bytes | None) -> None:
+def _set_document(version: Version, url: str, document: bytes | None) -> None:
     version.members.pop(url, None)
     version.document = document or None
 
@@ -130,8 +134,8 @@ def _decode(version: Version, name: str, text: Any) -> bytes:
 
 def _is_json(contenttype: str | None, type_: ResourceType) -> bool:
     """Return whether a document of that media type must be JSON, by the typemap or by the media type itself."""
-    form = form_of(contenttype, type_.typemap)
-    return form == "json" or (form == "binary" and form_of(contenttype, {}) == "json")
+    representation = representation_of(contenttype, type_.typemap)
+    return representation == "json" or (representation == "binary" and representation_of(contenttype, {}) == "json")
 
 
 def format_document(value: Any, *, quoted: bool) -> bytes:
@@ -150,18 +154,18 @@ def format_document(value: Any, *, quoted: bool) -> bytes:
 def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType, *, binary: bool) -> tuple[str, str]:
     """Return the attribute that shows a document, and its JSON text: JSON as it is, text as a string, else base64."""
     name, _, encoded = type_.document_names
-    form = "binary" if binary or not document else form_of(contenttype, type_.typemap)
+    representation = "binary" if binary or not document else representation_of(contenttype, type_.typemap)
     try:
-        if document and form == "json":
-            return name, _checked(document)
-        if document and form == "string":
+        if document and representation == "json":
+            return name, _embeddable_json(document)
+        if document and representation == "string":
             return name, json.dumps(document.decode(), ensure_ascii=False)
     except ValueError:
         pass  # the content does not match its contenttype
     return encoded, json.dumps(base64.b64encode(document or b"").decode())
 
 
-def _checked(document: bytes) -> str:
+def _embeddable_json(document: bytes) -> str:
     """Return the text of a JSON document, with its numbers as they are written, if a request may contain it as an
     attribute.
 
@@ -176,13 +180,13 @@ DEEPEST: Final = 80
 """Maximum nesting of JSON in an attribute. Together with the levels above it, a request has at most 100."""
 
 
-def form_of(contenttype: str | None, typemap: Mapping[str, str]) -> str:
+def representation_of(contenttype: str | None, typemap: Mapping[str, str]) -> str:
     """Return how a media type is shown: binary, json or string."""
     bare = (contenttype or "").partition(";")[0].strip().lower()
     for rules in (typemap, IMPLICIT):
-        forms = {form for pattern, form in rules.items() if _matches(pattern, bare)}
-        if forms:
-            return forms.pop() if len(forms) == 1 else "binary"
+        representations = {representation for pattern, representation in rules.items() if _matches(pattern, bare)}
+        if representations:
+            return representations.pop() if len(representations) == 1 else "binary"
     return "binary"
 
 

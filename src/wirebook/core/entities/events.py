@@ -48,7 +48,11 @@ def changes_of(
             grown.setdefault(resource.group.xid, set()).add(resource.type.plural)
     groups = [_group(group, sorted(grown.get(group.xid, ()))) for group in change_set.changed_groups.values()]
     resources = [_resource(resource) for resource in change_set.changed.values() if not resource.group.deleted]
-    below = [change for entity_changes in (*groups, *resources, _gone(change_set)) for change in entity_changes]
+    below = [
+        change
+        for entity_changes in (*groups, *resources, _deleted_with_groups(change_set))
+        for change in entity_changes
+    ]
     if change_set.registry.is_updated or settings:
         names = [*_differences(change_set.registry.before or {}, change_set.registry.members)]
         names += ["modelsource", "model"] if model else []
@@ -115,17 +119,17 @@ def _deprecation(kind: str, xid: str, entity: Entity) -> Iterator[Change]:
         yield Change(kind, "deprecation", xid, dict.fromkeys(_differences(before or {}, now or {})))
 
 
-def _gone(change_set: ChangeSet) -> Iterator[Change]:
+def _deleted_with_groups(change_set: ChangeSet) -> Iterator[Change]:
     """Yield the deletions of what was in deleted Groups."""
     gone = [group for group in change_set.changed_groups.values() if group.deleted and not group.is_new]
     for resource in change_set.snapshot.reader.resources_of(gone) if gone else ():
-        yield from _deleted(resource)
+        yield from _resource_deletion(resource)
 
 
 # -- Resources and Versions ---------------------------------------------------------------------------------------
 
 
-def _deleted(resource: Resource) -> Iterator[Change]:
+def _resource_deletion(resource: Resource) -> Iterator[Change]:
     yield Change("resource", "deleted", resource.xid)
     for id_ in sorted(resource.versions_before):
         yield Change("version", "deleted", f"{resource.xid}/versions/{id_}")
@@ -133,13 +137,13 @@ def _deleted(resource: Resource) -> Iterator[Change]:
 
 def _resource(resource: Resource) -> Iterator[Change]:
     if resource.deleted:
-        yield from _deleted(resource)
+        yield from _resource_deletion(resource)
         return
     versions = list(_versions(resource))
     if resource.is_new:
         yield Change("resource", "created", resource.xid)
         yield from _deprecation("resource", resource.xid, resource.meta)
-    elif changed := _changed(resource, versions):
+    elif changed := _changed_attributes(resource, versions):
         yield Change("resource", "updated", resource.xid, changed)
         yield from _deprecation("resource", resource.xid, resource.meta)
     yield from versions
@@ -157,14 +161,14 @@ def _versions(resource: Resource) -> Iterator[Change]:
             yield Change("version", "updated", version.xid, dict.fromkeys(changed))
 
 
-def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
+def _changed_attributes(resource: Resource, versions: list[Change]) -> dict[str, None]:
     """Return the changed attributes of a Resource: of its meta, its default Version, its collection of Versions."""
     meta, before = resource.meta.members, resource.meta.before or {}
     names = [f"meta.{name}" for name in _differences(before, meta)]
     old, new = before.get("defaultversionid"), meta.get("defaultversionid")
     if old != new:
-        names += [*_shown(resource.type, resource.versions_before.get(old or ""), before=True)]
-        names += [*_shown(resource.type, resource.versions.get(new or ""))]
+        names += [*_attributes_with_values(resource.type, resource.versions_before.get(old or ""), before=True)]
+        names += [*_attributes_with_values(resource.type, resource.versions.get(new or ""))]
     default = f"{resource.xid}/versions/{new}"
     names += [
         name
@@ -177,7 +181,7 @@ def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
     return dict.fromkeys(names)
 
 
-def _shown(type_: ResourceType, version: Version | None, *, before: bool = False) -> Iterator[str]:
+def _attributes_with_values(type_: ResourceType, version: Version | None, *, before: bool = False) -> Iterator[str]:
     """Yield the attributes of a Version that have values, after the request or `before` it."""
     if version is None:
         return

@@ -59,14 +59,14 @@ def _check_constraints(change_set: ChangeSet, changed: Collection[Resource]) -> 
         if elsewhere
         else {}
     )
-    for resource in (*bound, *_sources(change_set, changed)):
-        check_constraints(change_set, resource, _versions(change_set, resource, shown))
+    for resource in (*bound, *_unchanged_sources(change_set, changed)):
+        check_constraints(change_set, resource, _versions_shown(change_set, resource, shown))
     for group in change_set.changed_groups.values():
         if not group.is_new and not group.deleted:
             _check_group(change_set, group)
 
 
-def _sources(change_set: ChangeSet, changed: Iterable[Resource]) -> Iterator[Resource]:
+def _unchanged_sources(change_set: ChangeSet, changed: Iterable[Resource]) -> Iterator[Resource]:
     """Yield unchanged cross-references to changed Resources."""
     targets = {resource.xid for resource in changed if resource.xref is None}
     for source in change_set.snapshot.reader.sources_of(targets) if targets else ():
@@ -74,7 +74,9 @@ def _sources(change_set: ChangeSet, changed: Iterable[Resource]) -> Iterator[Res
             yield source
 
 
-def _versions(change_set: ChangeSet, resource: Resource, shown: Mapping[str, dict[str, Members]]) -> dict[str, Members]:
+def _versions_shown(
+    change_set: ChangeSet, resource: Resource, shown: Mapping[str, dict[str, Members]]
+) -> dict[str, Members]:
     """Return the Versions that a Resource shows; `shown` has those of unchanged Resources."""
     target = change_set.changed.get(resource.xref) if resource.xref else resource
     if target is None:
@@ -85,7 +87,11 @@ def _versions(change_set: ChangeSet, resource: Resource, shown: Mapping[str, dic
 def _check_group(change_set: ChangeSet, group: Group) -> None:
     """Check the unchanged Resources of a Group against its new or stricter constraints."""
     is_remodelled = group.xid in change_set.groups_with_new_model
-    new = list(change_set.constraints_of(group, group.members)) if is_remodelled else _tightened(change_set, group)
+    new = (
+        list(change_set.constraints_of(group, group.members))
+        if is_remodelled
+        else _stricter_constraints(change_set, group)
+    )
     if not new:
         return
     with closing(
@@ -98,7 +104,7 @@ def _check_group(change_set: ChangeSet, group: Group) -> None:
                 )
 
 
-def _tightened(change_set: ChangeSet, group: Group) -> list[GroupConstraint]:
+def _stricter_constraints(change_set: ChangeSet, group: Group) -> list[GroupConstraint]:
     """Return the constraints that changed, or that compare with an attribute of the Group that changed."""
     old = {
         _requirement(constraint, group.before or {})
@@ -133,11 +139,11 @@ def _check_versions(
     constraints: Iterable[GroupConstraint], group: Group, xid: str, versions: Mapping[str, Members]
 ) -> None:
     for constraint, kind, ids in violations(constraints, group.members, versions):
-        detail = f"Group: {group.xid}; {_required(constraint, kind, group.members)}; Versions: {', '.join(ids)}."
+        detail = f"Group: {group.xid}; {_allowed_values(constraint, kind, group.members)}; Versions: {', '.join(ids)}."
         raise refused("constraint_failure", xid, kind=kind, path=constraint.key, detail=detail)
 
 
-def _required(constraint: GroupConstraint, kind: str, group: Members) -> str:
+def _allowed_values(constraint: GroupConstraint, kind: str, group: Members) -> str:
     """Return the values that a constraint allows, for an error message."""
     if kind == "enum":
         return f"allowed: {', '.join(map(preview, constraint.enum))}"
@@ -155,7 +161,7 @@ def check_shared(resource: Resource) -> None:
     if len(members) < 2:
         return
     for path in shared_paths(resource.type.attributes):
-        values = [_at(member, path) for member in members]
+        values = [_value_at(member, path) for member in members]
         if len({_comparable(path, value) for value in values}) > 1:
             raise refused("mismatched_version_attribute", resource.xid, name=".".join(path))
 
@@ -169,7 +175,7 @@ def shared_paths(attributes: Attributes, above: tuple[str, ...] = ()) -> Iterato
             yield from shared_paths(attribute.attributes, (*above, name))
 
 
-def _at(members: Any, path: tuple[str, ...]) -> Any:
+def _value_at(members: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         members = members.get(name) if isinstance(members, Mapping) else None
     return members

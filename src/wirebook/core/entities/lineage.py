@@ -9,19 +9,18 @@ from collections.abc import Collection
 
 from wirebook.core.entities.changeset import ChangeSet
 from wirebook.core.entities.state import Resource, Version
-from wirebook.core.entities.versions import MODES, Link, circle, prune_order, roots
+from wirebook.core.entities.versions import MODES, Link, find_cycle, prune_order, roots
 from wirebook.problems.xregistry import refused
 
 
 def links_of(resource: Resource) -> dict[str, Link]:
     """Return the lineage of a Resource."""
-    return {id_: _link(version) for id_, version in resource.versions.items()}
-
-
-def _link(version: Version) -> Link:
-    members = version.members
-    ancestor = members.get("ancestorid") or None
-    return Link(version.id, members["createdat"], members["modifiedat"], ancestor, version.is_new)
+    links = {}
+    for id_, version in resource.versions.items():
+        members = version.members
+        ancestor = members.get("ancestorid") or None
+        links[id_] = Link(id_, members["createdat"], members["modifiedat"], ancestor, version.is_new)
+    return links
 
 
 def only_version(resource: Resource) -> Version | None:
@@ -45,7 +44,7 @@ def relink(change_set: ChangeSet, resource: Resource, gone: Collection[str] = ()
     for id_, ancestor in MODES[mode].chain(links).items():
         _set_ancestor(change_set, resource.versions[id_], ancestor, keeps_time=mode == "modifiedat")
     links = links_of(resource)
-    if ancestors := circle(links):
+    if ancestors := find_cycle(links):
         raise refused("ancestor_circular_reference", resource.xid, list=", ".join(ancestors))
     if resource.type.singleversionroot and len(roots(links)) > 1:
         raise refused("multiple_roots", resource.xid, plural=resource.type.plural)

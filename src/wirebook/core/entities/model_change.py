@@ -25,7 +25,7 @@ from wirebook.core.entities.documents import lacks_url
 from wirebook.core.entities.invariants import check_constraints, check_shared, members_of
 from wirebook.core.entities.lineage import relink
 from wirebook.core.entities.rows import format_members
-from wirebook.core.entities.state import Entity, Group, Members, Resource, Version
+from wirebook.core.entities.state import Entity, Group, Members, Resource
 from wirebook.core.entities.validation import DocumentValidator, check_compatibility, check_formats
 from wirebook.core.entities.xref import target_fault
 from wirebook.core.model.compiled import Attribute, Attributes, GroupType, Model, ResourceType
@@ -69,7 +69,7 @@ def _check_singular(path: str, was: GroupType | ResourceType | None, now: GroupT
         raise model_error(f"{path}.singular is '{was.singular}' and cannot become '{now.singular}'")
 
 
-def _concerned(old: Model, new: Model) -> list[str]:
+def _affected_group_types(old: Model, new: Model) -> list[str]:
     """Return the Group types whose entities may not comply: those that differ, or all if cross-references may break."""
     homes = {(group.plural, type_.plural): type_.home for group, type_ in old.resource_types()}
     new_homes = {(group.plural, type_.plural): type_.home for group, type_ in new.resource_types()}
@@ -80,7 +80,7 @@ def _concerned(old: Model, new: Model) -> list[str]:
 
 def _accepts_all(old: GroupType, new: GroupType) -> bool:
     """Return whether every entity of the old Group type is valid unchanged in the new one."""
-    if old.constraints != new.constraints or not _only_adds(group_attributes(old), group_attributes(new)):
+    if old.constraints != new.constraints or not _only_adds_optional(group_attributes(old), group_attributes(new)):
         return False
     return all(_accepts_all_resources(type_, new.resources[name]) for name, type_ in old.resources.items())
 
@@ -89,10 +89,10 @@ def _accepts_all_resources(old: ResourceType, new: ResourceType) -> bool:
     about_new = {"setversionid": old.setversionid, "typemap": old.typemap}  # these do not affect existing entities
     rest = replace(new, attributes=old.attributes, metaattributes=old.metaattributes, **about_new)  # type: ignore[arg-type]
     attribute_sets = ((version_attributes(old), version_attributes(new)), (meta_attributes(old), meta_attributes(new)))
-    return rest == old and all(_only_adds(before, now) for before, now in attribute_sets)
+    return rest == old and all(_only_adds_optional(before, now) for before, now in attribute_sets)
 
 
-def _only_adds(before: AttributeSet, now: AttributeSet) -> bool:
+def _only_adds_optional(before: AttributeSet, now: AttributeSet) -> bool:
     """Return whether the new attributes only add optional ones that no entity can have yet."""
     added = now.attributes.keys() - before.attributes.keys()
     is_new = all(not now.attributes[name].required or name in now.managed for name in added)
@@ -153,7 +153,7 @@ class Compliance:
         self, change_set: ChangeSet, old: Model, validator: DocumentValidator, written: AffectedEntities
     ) -> None:
         self._change_set, self._old, self._validator, self._written = change_set, old, validator, written
-        self._plurals = _concerned(old, change_set.model)
+        self._plurals = _affected_group_types(old, change_set.model)
         self._conversions: dict[tuple[str, ...], _MemberConversion] = {}
         self._is_written_now = False
 
@@ -254,30 +254,34 @@ class Compliance:
         is written.
         """
         before = self._old.groups[resource.group.type.plural].resources[resource.type.plural]
-        self._members(resource, before, resource.type)
-        self._whole(resource, before, resource.type, is_bound=is_bound)
-        if _differs(resource):
+        self._convert_resource(resource, before, resource.type)
+        self._check_resource(resource, before, resource.type, is_bound=is_bound)
+        if _has_changed(resource):
             self._change_set.changed[resource.xid] = resource
 
-    def _members(self, resource: Resource, before: ResourceType, now: ResourceType) -> None:
+    def _convert_resource(self, resource: Resource, before: ResourceType, now: ResourceType) -> None:
         """Convert the attributes of the meta and of each Version."""
         group = resource.group.type.plural
         self._convert(resource.meta, self._conversion("meta", group, now.plural))
         for version in resource.versions.values():
-            if before.hasdocument and not now.hasdocument and _has_document(version, before):
+            has_document = version.document is not None or before.document_names[1] in version.members
+            if before.hasdocument and not now.hasdocument and has_document:
                 raise refused("hasdocument_violation", version.xid, plural=now.plural)
             if now.hasdocument and lacks_url(version, now):
                 raise _noncompliance(f"{version.xid}: {now.document_names[1]}: the new model requires it.")
             self._convert(version, self._conversion("version", group, now.plural))
 
-    def _whole(self, resource: Resource, before: ResourceType, now: ResourceType, *, is_bound: bool) -> None:
+    def _check_resource(self, resource: Resource, before: ResourceType, now: ResourceType, *, is_bound: bool) -> None:
         """Check a Resource with all its Versions, in the order of the end-of-request checks."""
         change_set = self._change_set
         if now.maxversions == 1 and resource.meta.members[STICKY]:
             raise refused("setdefaultversionsticky_false", resource.xid)
         if (before.versionmode, before.singleversionroot) != (now.versionmode, now.singleversionroot):
-            self._reorder(resource)
-        every = _validation(before) != _validation(now)
+            relink(change_set, resource)
+            if not resource.meta.members[STICKY]:
+                resource.meta.members[DEFAULT] = ""
+            choose_default(change_set, resource)
+        every = _validation_aspects(before) != _validation_aspects(now)
         check_formats(change_set, resource, self._validator, every=every)
         if is_bound:
             check_constraints(change_set, resource, members_of(resource))
@@ -286,12 +290,6 @@ class Compliance:
         if prune_surplus(change_set, resource):
             check_compatibility(change_set, resource, self._validator)
             choose_default(change_set, resource)
-
-    def _reorder(self, resource: Resource) -> None:
-        relink(self._change_set, resource)
-        if not resource.meta.members[STICKY]:
-            resource.meta.members[DEFAULT] = ""
-        choose_default(self._change_set, resource)
 
     def _references(self, sources: Collection[Resource]) -> None:
         """Check that cross-references lead to their own type, and that what they show meets the constraints of their
@@ -329,15 +327,11 @@ def _attribute_set(model: Model, kind: str, plurals: Collection[str]) -> Attribu
     return meta_attributes(type_) if kind == "meta" else version_attributes(type_)
 
 
-def _has_document(version: Version, type_: ResourceType) -> bool:
-    return version.document is not None or type_.document_names[1] in version.members
-
-
-def _validation(type_: ResourceType) -> tuple[bool, bool, bool]:
+def _validation_aspects(type_: ResourceType) -> tuple[bool, bool, bool]:
     return type_.validateformat, type_.validatecompatibility, type_.strictvalidation
 
 
-def _differs(resource: Resource) -> bool:
+def _has_changed(resource: Resource) -> bool:
     entities: list[Entity] = [resource.meta, *resource.versions.values()]
     return resource.versions.keys() != resource.versions_before.keys() or any(
         entity.is_rewritten or entity.members != entity.before for entity in entities

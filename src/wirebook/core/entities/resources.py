@@ -16,7 +16,14 @@ from typing import Any, Final
 from wirebook.core.entities.attributes import RESOURCE_LEVEL, as_id, check_epoch, check_id, nested_map, update
 from wirebook.core.entities.changeset import ChangeSet
 from wirebook.core.entities.defaults import choose_default, write_meta
-from wirebook.core.entities.documents import Body, check_contenttype, check_one, check_url, with_type, write_document
+from wirebook.core.entities.documents import (
+    Body,
+    check_contenttype,
+    check_one,
+    check_url,
+    with_contenttype,
+    write_document,
+)
 from wirebook.core.entities.lineage import relink
 from wirebook.core.entities.state import Resource, ResourceLocation, Version
 from wirebook.core.entities.versions import SEMVER_COUNTER
@@ -64,7 +71,9 @@ def write_resource(
         resource = change_set.add_resource(location)
     elif was_reference:
         leave_reference(change_set, resource)
-    versions = _versions_of(change_set, metadata, location.xid)
+    versions: Mapping[str, Metadata] = {}
+    if metadata.get("versions") is not None:
+        versions = nested_map(metadata["versions"], "versions", location.xid, change_set.path)
     if resource.is_new or was_reference:
         targets = _first_target(change_set, resource, metadata, meta or {}, has_versions=bool(versions))
     else:
@@ -127,12 +136,6 @@ def _meta_of(metadata: Metadata, subject: str) -> Metadata | None:
     return meta
 
 
-def _versions_of(change_set: ChangeSet, metadata: Metadata, owner: str) -> Mapping[str, Metadata]:
-    """Return the Versions nested in a Resource. Raises: invalid_attribute, bad_request"""
-    versions = metadata.get("versions")
-    return {} if versions is None else nested_map(versions, "versions", owner, change_set.path)
-
-
 def _first_target(
     change_set: ChangeSet, resource: Resource, metadata: Metadata, meta: Metadata, *, has_versions: bool
 ) -> list[str | None]:
@@ -173,7 +176,7 @@ def write_version(
     _check_names(version, metadata, is_open="*" in type_.attributes)
     members = _with_ancestor(version, metadata, asked=id_ is None)
     if type_.hasdocument:
-        members = with_type(version, type_, members, patch=options.patch)
+        members = with_contenttype(version, type_, members, patch=options.patch)
     update(
         version,
         change_set.version_attributes(type_),
@@ -275,40 +278,36 @@ def write_meta_alone(
 
 
 def write_versions(
-    change_set: ChangeSet, location: ResourceLocation, metadata: Mapping[str, Metadata], options: WriteOptions
+    change_set: ChangeSet, location: ResourceLocation, versions: Mapping[str, Metadata], options: WriteOptions
 ) -> list[str]:
     """Write a map of Versions and return their ids.
 
     Raises: missing_versions, defaultversionid_request, too_many_versions, bad_request, what `write_version` raises
     """
     resource = change_set.resource(location)
-    if not metadata and resource is None:
+    if not versions and resource is None:
         raise refused("missing_versions", change_set.path)
     default = options.default
     if default == REQUEST:
-        _check_one(change_set, location.xid, metadata)
-        default = next(iter(metadata))
+        if not versions:
+            raise refused("defaultversionid_request", location.xid)
+        if len(versions) > 1:
+            raise refused("too_many_versions", change_set.path)
+        default = next(iter(versions))
     if resource is None:
         resource = change_set.add_resource(location)
     else:
         is_locked(change_set, resource, options)
     check_no_reference(change_set, resource)
-    ids = sorted(metadata, key=str.lower)
+    ids = sorted(versions, key=str.lower)
     written = [
-        write_version(change_set, resource, key, metadata[key], WriteOptions(patch=options.patch)) for key in ids
+        write_version(change_set, resource, key, versions[key], WriteOptions(patch=options.patch)) for key in ids
     ]
     if options.default == REQUEST and not written[0].is_new:
         raise refused("defaultversionid_request", location.xid)
-    if metadata or default:
+    if versions or default:
         finish(change_set, resource, None, WriteOptions(default=default))
-    return list(metadata)
-
-
-def _check_one(change_set: ChangeSet, xid: str, metadata: Mapping[str, Metadata]) -> None:
-    if not metadata:
-        raise refused("defaultversionid_request", xid)
-    if len(metadata) > 1:
-        raise refused("too_many_versions", change_set.path)
+    return list(versions)
 
 
 def write_one_version(
@@ -324,7 +323,6 @@ def write_one_version(
     written = write_version(change_set, resource, version, metadata, options)
     if options.default == REQUEST and not written.is_new:
         raise refused("defaultversionid_request", location.xid)
-    finish(
-        change_set, resource, None, WriteOptions(default=written.id if options.default == REQUEST else options.default)
-    )
+    default = written.id if options.default == REQUEST else options.default
+    finish(change_set, resource, None, WriteOptions(default=default))
     return written

@@ -135,11 +135,11 @@ def reader(names: frozenset[str]) -> Callable[[str], Members]:
     fields = [(f"member{i}", Any, msgspec.UNSET) for i in range(len(known))]
     rename = {f"member{i}": name for i, name in enumerate(known)}
     decode = msgspec.json.Decoder(msgspec.defstruct("Part", fields, rename=rename)).decode
-    pairs = [(name, place) for place, name in rename.items()]
+    pairs = [(name, field_name) for field_name, name in rename.items()]
 
     def read(text: str) -> Members:
         part = decode(f"{{{text}}}")
-        values = ((name, getattr(part, place)) for name, place in pairs)
+        values = ((name, getattr(part, field_name)) for name, field_name in pairs)
         return {name: value for name, value in values if value is not msgspec.UNSET}
 
     return read

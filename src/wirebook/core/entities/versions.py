@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-__all__ = ["MODES", "Lineage", "Link", "VersionMode", "circle", "prune_order", "roots"]
+__all__ = ["MODES", "Lineage", "Link", "VersionMode", "find_cycle", "prune_order", "roots"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ def roots(lineage: Lineage) -> list[str]:
     return [link.versionid for link in lineage.values() if link.is_root]
 
 
-def circle(lineage: Lineage) -> list[str]:
-    """Return the Versions of one circle of ancestors, or an empty list."""
+def find_cycle(lineage: Lineage) -> list[str]:
+    """Return the Versions of one find_cycle of ancestors, or an empty list."""
     known: set[str] = set()
     for start in lineage:
         walked: dict[str, None] = {}
@@ -95,19 +95,13 @@ def prune_order(mode: VersionMode, lineage: Lineage, keep: str | None, count: in
     gone: list[str] = []
     while len(left) > count:
         candidates = [link for link in left.values() if link.versionid != keep]
-        oldest = mode.oldest(_roots_first(candidates))
-        del left[oldest.versionid]
-        gone.append(oldest.versionid)
-        left = {name: _without(link, oldest.versionid) for name, link in left.items()}
+        oldest = mode.oldest([link for link in candidates if link.is_root] or candidates).versionid
+        del left[oldest]
+        gone.append(oldest)
+        for name, link in left.items():
+            if link.ancestor == oldest:
+                left[name] = replace(link, ancestor=name)
     return gone
-
-
-def _roots_first(links: list[Link]) -> list[Link]:
-    return [link for link in links if link.is_root] or links
-
-
-def _without(link: Link, gone: str) -> Link:
-    return replace(link, ancestor=link.versionid) if link.ancestor == gone else link
 
 
 # -- manual -------------------------------------------------------------------------------------------------------
@@ -203,7 +197,7 @@ def _precedence(id_: str) -> tuple[Any, ...]:
     if not match:
         return 0, (0, 0, 0), ()
     numbers = tuple(int(number or 0) for number in match.group(1, 2, 3))
-    return 1, numbers, ((1,),) if not match[4] else ((0,), *map(_part, match[4].split(".")))
+    return 1, numbers, ((1,),) if not match[4] else ((0,), *map(_prerelease_rank, match[4].split(".")))
 
 
 def _semver_fault(id_: str) -> str | None:
@@ -228,7 +222,7 @@ def _next_semver(counter: int, taken: Collection[str]) -> tuple[str, int]:
     return f"{major}.{minor}.0", SEMVER_COUNTER | major << 32 | minor if fits else counter
 
 
-def _part(text: str) -> tuple[int, int, str]:
+def _prerelease_rank(text: str) -> tuple[int, int, str]:
     """Return the rank of a pre-release part: numbers compare by value and come before texts."""
     return (0, int(text), "") if text.isdigit() else (1, 0, text)
 

@@ -49,9 +49,11 @@ def write_reference(
     resource = change_set.resource(location)
     target = meta.get("xref", resource.xref if resource else None)
     _check_target(change_set, location.type, target)
-    _check_alone(location, metadata, body)
+    _check_no_extra_attributes(location, metadata, body)
     flag = {"defaultversionid": default} if default else {}
-    _check_meta_alone(location, {**meta, **flag}, was_normal=resource is not None and resource.xref is None)
+    _check_no_extra_meta_attributes(
+        location, {**meta, **flag}, was_normal=resource is not None and resource.xref is None
+    )
     resource = resource or change_set.add_resource(location)
     check_id(meta, location.type.singular, location.id, resource.meta.xid)
     check_epoch(resource.meta, meta, ignored="epoch" in change_set.ignore)
@@ -95,25 +97,25 @@ def target_fault(change_set: ChangeSet, type_: ResourceType, target: str) -> str
     return None
 
 
-def _check_alone(location: ResourceLocation, metadata: Mapping[str, Any], body: Body | None) -> None:
+def _check_no_extra_attributes(location: ResourceLocation, metadata: Mapping[str, Any], body: Body | None) -> None:
     """Check that ids are the only attributes beside the meta. Raises: extra_xref_attribute"""
     extra = [name for name in metadata if name not in (location.type.id_name, "meta", *SHOWN)]
     if body is not None:  # its media type is always among the attributes
         extra = [name for name in extra if metadata[name] is not None]
         extra += [location.type.singular] if body.document else []
     if extra:
-        raise _extra(location, extra)
+        raise _extra_attributes_error(location, extra)
 
 
-def _check_meta_alone(location: ResourceLocation, meta: Mapping[str, Any], *, was_normal: bool) -> None:
+def _check_no_extra_meta_attributes(location: ResourceLocation, meta: Mapping[str, Any], *, was_normal: bool) -> None:
     """Check that the meta contains only ids, and the epoch if it was a normal Resource. Raises: extra_xref_attribute"""
     allowed = {location.type.id_name, "xref", *READ_ONLY} | ({"epoch"} if was_normal else set())
     extra = [name for name, value in meta.items() if name not in allowed and value is not None]
     if extra:
-        raise _extra(location, extra)
+        raise _extra_attributes_error(location, extra)
 
 
-def _extra(location: ResourceLocation, names: list[str]) -> Exception:
+def _extra_attributes_error(location: ResourceLocation, names: list[str]) -> Exception:
     detail = f"All attributes to remove: {', '.join(sorted(names))}." if len(names) > 1 else None
     return refused(
         "extra_xref_attribute", location.xid, name=min(names), singular=location.type.singular, detail=detail

@@ -1,4 +1,4 @@
-"""Capabilities: what a registry offers, what is enabled, and how clients change it.
+"""Capabilities: what a registry offers, what is enabled, and how clients update_capabilities it.
 
 Names and values compare without case and are stored in the server's spelling.
 
@@ -83,8 +83,8 @@ class Offer:
 MANDATORY: Final[Mapping[str, str]] = {"specversions": SPECVERSION, "versionmodes": "manual"}
 
 
-def everything(offer: Offer) -> Capabilities:
-    """Return the capabilities of a new registry: everything that the service offers."""
+def initial_capabilities(offer: Offer) -> Capabilities:
+    """Return the capabilities of a new registry: initial_capabilities that the service offers."""
     mutable = {kind: {"mutable": values[-1]} for kind, values in KINDS.items()}
     return _in_order(
         {
@@ -97,7 +97,7 @@ def everything(offer: Offer) -> Capabilities:
     )
 
 
-def bare() -> Capabilities:
+def default_capabilities() -> Capabilities:
     """Return the value of each capability that a client omits."""
     empty: Capabilities = {name: [] for name in ("flags", "formats", "ignores")}
     mandatory = {name: [value] for name, value in MANDATORY.items()}
@@ -117,7 +117,7 @@ def _in_order(capabilities: Capabilities) -> Capabilities:
     return dict(sorted(capabilities.items()))
 
 
-def offered(offer: Offer) -> Capabilities:
+def offered_capabilities(offer: Offer) -> Capabilities:
     """Return the response to `GET /capabilitiesoffered`."""
     boolean = {"type": "boolean"}
     kinds = {
@@ -143,14 +143,14 @@ def _list(values: tuple[str, ...]) -> dict[str, Any]:
 # -- changes -----------------------------------------------------------------------------------------------------
 
 
-def change(current: Capabilities, sent: Any, offer: Offer, *, patch: bool) -> Capabilities:
+def update_capabilities(current: Capabilities, sent: Any, offer: Offer, *, patch: bool) -> Capabilities:
     """Return the capabilities after a client replaced them or, with `patch`, some of them.
 
     Raises: capability_error, capability_missing_value, capability_unknown, capability_value, capability_wildcard
     """
     if not isinstance(sent, Mapping):
         raise _error(f"they must be an object; got {preview(sent)}")
-    defaults = bare()
+    defaults = default_capabilities()
     changed = dict(current) if patch else dict(defaults)
     for name, value in sent.items():
         if name == "$schema":
@@ -158,7 +158,9 @@ def change(current: Capabilities, sent: Any, offer: Offer, *, patch: bool) -> Ca
         if name not in _CHECKS:
             raise refused("capability_unknown", "/capabilities", field=name)
         changed[name] = defaults[name] if value is None else _CHECKS[name](name, value, offer)
-    _check_rules(changed)
+    for format_ in changed["compatibilities"]:
+        if format_ not in changed["formats"]:
+            raise _error(f"'compatibilities' contains '{format_}', which is not in 'formats'")
     return _in_order(changed)
 
 
@@ -261,12 +263,6 @@ def _compatibilities(name: str, value: Any, offer: Offer) -> Capabilities:
         if rules is not None:
             chosen[format_] = _chosen(f"{name}[{key}]", rules, offer.rules[format_], _unsupported)
     return dict(sorted(chosen.items()))
-
-
-def _check_rules(capabilities: Capabilities) -> None:
-    for format_ in capabilities["compatibilities"]:
-        if format_ not in capabilities["formats"]:
-            raise _error(f"'compatibilities' contains '{format_}', which is not in 'formats'")
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Any, Offer], Any]]] = {

@@ -83,19 +83,16 @@ def constraints_of(group: GroupType, own: Mapping[str, Any] | None) -> tuple[Gro
     if not own:
         return group.constraints
     merged = {f"{constraint.resources}.{constraint.key}": constraint for constraint in group.constraints}
-    for key, constraint in zip(own, _parse(own), strict=True):
+    try:
+        narrower = parse_constraints(own)
+    except BadPath as error:
+        raise BadConstraint(f"constraints: {error}") from None
+    for key, constraint in zip(own, narrower, strict=True):
         wide = merged.get(key)
         merged[key] = _narrow(key, wide, constraint) if wide else constraint
         if why := constraint_fault(merged[key], group):
             raise BadConstraint(f"constraints['{key}']: {why}")
     return tuple(merged.values())
-
-
-def _parse(own: Mapping[str, Any]) -> tuple[GroupConstraint, ...]:
-    try:
-        return parse_constraints(own)
-    except BadPath as error:
-        raise BadConstraint(f"constraints: {error}") from None
 
 
 def _narrow(key: str, wide: GroupConstraint, own: GroupConstraint) -> GroupConstraint:

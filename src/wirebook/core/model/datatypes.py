@@ -427,7 +427,7 @@ class _ObjectMembers:
         """Check members that no definition names against the definition of ``*``, if there is one."""
         names = sorted(name for name in unknown if name == "*" or not any(name in layer for layer in self.layers))
         if any(self._values[name] is None for name in names):  # null may remove what another value defined
-            brought = {name for layer in self.layers for name in _brought(layer)}
+            brought = {name for layer in self.layers for name in _conditional_names(layer)}
             names = [name for name in names if self._values[name] is not None or name not in brought]
         wildcard = next((layer["*"] for layer in self.layers if "*" in layer), None)
         for name in names:
@@ -446,12 +446,12 @@ class _ObjectMembers:
         return below(self._path, name) if self._path else name
 
 
-def _brought(attributes: Attributes) -> Iterator[str]:
+def _conditional_names(attributes: Attributes) -> Iterator[str]:
     """Yield the names of all attributes that `ifvalues` may define."""
     for attribute in attributes.branching:
         for siblings in attribute.ifvalues.values():
             yield from siblings
-            yield from _brought(siblings)
+            yield from _conditional_names(siblings)
 
 
 def in_order(names: Iterable[str], members: Mapping[str, Any]) -> dict[str, Any]:

@@ -82,7 +82,12 @@ def _check_names(key: str, node: Mapping[str, Any], path: str, taken: set[str], 
 def _check_resource(name: str, node: Mapping[str, Any], path: str, taken: set[str], modes: tuple[str, ...]) -> None:
     check_aspects(node, RESOURCE, path)
     _check_names(name, node, path, taken, MAX_PLURAL)
-    _check_mode(node, path, modes)
+    mode = "manual" if node.get("versionmode") is None else node["versionmode"].lower()
+    if mode not in modes:
+        raise model_error(f"{path}.versionmode is '{mode}', not one of: {', '.join(modes)}")
+    # Reading: a chain always has one root, so the aspect is true by default (checklist C-VER-15).
+    if mode != "manual" and node.get("singleversionroot") is False:
+        raise model_error(f"{path}.singleversionroot must be true with the versionmode '{mode}'")
     if node.get("validatecompatibility") and not node.get("validateformat"):
         raise model_error(f"{path}.validatecompatibility requires validateformat to be true")
     for key, value in (node.get("typemap") or NONE).items():
@@ -98,11 +103,6 @@ def _check_resource(name: str, node: Mapping[str, Any], path: str, taken: set[st
     resource = dict(texts.resource(singular))
     check_attributes(node.get("resourceattributes"), f"{path}.resourceattributes", text=resource)
 
-
-def _check_mode(node: Mapping[str, Any], path: str, modes: tuple[str, ...]) -> None:
-    mode = "manual" if node.get("versionmode") is None else node["versionmode"].lower()
-    if mode not in modes:
-        raise model_error(f"{path}.versionmode is '{mode}', not one of: {', '.join(modes)}")
     # Reading: a chain always has one root, so the aspect is true by default (checklist C-VER-15).
     if mode != "manual" and node.get("singleversionroot") is False:
         raise model_error(f"{path}.singleversionroot must be true with the versionmode '{mode}'")

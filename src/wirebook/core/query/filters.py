@@ -138,18 +138,18 @@ def find_definition(attributes: Attributes, name: str) -> Attribute | None:
     """
     if name in attributes:
         return attributes[name]
-    brought = list(_brought(attributes, name))
+    brought = list(_conditional_definitions(attributes, name))
     if brought:
         return brought[0] if len({attribute.type for attribute in brought}) == 1 else None
     return attributes.get("*")
 
 
-def _brought(attributes: Attributes, name: str) -> Iterator[Attribute]:
+def _conditional_definitions(attributes: Attributes, name: str) -> Iterator[Attribute]:
     for attribute in attributes.branching:
         for siblings in attribute.ifvalues.values():
             if name in siblings:
                 yield siblings[name]
-            yield from _brought(siblings, name)
+            yield from _conditional_definitions(siblings, name)
 
 
 # -- parsing ------------------------------------------------------------------------------------------------------
@@ -183,7 +183,8 @@ def _bad_filter(target: RequestTarget, text: str, why: str) -> Refused:
 
 
 def _expression(text: str, target: RequestTarget, model: Model) -> Expression:
-    match = OPERATOR.search(_outside_brackets(text))
+    # A quoted name may contain an operator, so the search skips brackets.
+    match = OPERATOR.search(re.sub(r"\[[^\]]*\]", lambda brackets: " " * len(brackets[0]), text))
     name = text[: match.start()] if match else text
     op = match[0].replace("<>", "!=") if match else ""
     value = text[match.end() :] if match else ""
@@ -197,15 +198,10 @@ def _expression(text: str, target: RequestTarget, model: Model) -> Expression:
     if value == "null" and op in ("=", "!="):
         op, value = ("null" if op == "=" else ""), ""
     literal = value if is_pattern else value.replace("\\*", "*")
-    expression = _located(Expression((), path, op, literal, is_pattern, text[len(name) :]), target, model)
+    expression = _at_its_level(Expression((), path, op, literal, is_pattern, text[len(name) :]), target, model)
     if op not in ("", "null") and expression.type in COMPLEX:
         raise _bad_filter(target, text, f"'{name}' is of type {expression.type}, which has no value to compare with")
     return expression
-
-
-def _outside_brackets(text: str) -> str:
-    """Return the text with brackets blanked, since a quoted name may contain an operator."""
-    return re.sub(r"\[[^\]]*\]", lambda match: " " * len(match[0]), text)
 
 
 def level_of(target: RequestTarget) -> Level:
@@ -215,7 +211,7 @@ def level_of(target: RequestTarget) -> Level:
     return tuple(names) + (("versions",) if target.kind in ("versions", "version") else ())
 
 
-def _located(expression: Expression, target: RequestTarget, model: Model) -> Expression:
+def _at_its_level(expression: Expression, target: RequestTarget, model: Model) -> Expression:
     """Return the expression at its level: leading names of collections are stepped over."""
     level, path, meta = level_of(target), expression.path, target.kind == "meta"
     path = folded(path)
@@ -226,7 +222,11 @@ def _located(expression: Expression, target: RequestTarget, model: Model) -> Exp
     name = path[0].name if isinstance(path[0], PathMember) else ""
     known = name not in response_only_members(level, model, meta=meta)
     attributes = attributes_of(level, model, meta=meta)
-    type_ = type_at(attributes, path) if known else _helper_type(level, name, path, model)
+    if known:
+        type_ = type_at(attributes, path)
+    else:  # nested collections and the meta have no value to compare
+        is_nested = len(path) == 1 and (name in collections(level, model) or name == "meta")
+        type_ = "map" if is_nested else None
     several = attributes if type_ is None and ANY_MEMBER in path else None
     return replace(expression, level=level, path=path, meta=meta, known=known, type=type_, attributes=several)
 
@@ -273,11 +273,6 @@ def response_only_members(level: Level, model: Model, *, meta: bool) -> set[str]
     if resource and resource.hasdocument:
         names |= {resource.singular, f"{resource.singular}base64"}
     return names
-
-
-def _helper_type(level: Level, name: str, path: DotPath, model: Model) -> str | None:
-    """Return "map" for a nested collection and the meta, which have no value to compare."""
-    return "map" if len(path) == 1 and (name in collections(level, model) or name == "meta") else None
 
 
 def folded(path: DotPath) -> DotPath:

@@ -77,7 +77,9 @@ def parse_flags(
     ignore = _ignore(offered, target, capabilities)
     collections = "collections" in offered
     inline = parse_inline(offered.get("inline"), shown, model, everything=collections)
-    _check_available(inline, capabilities)
+    for name in SPECIAL:
+        if name in inline and name not in capabilities["available"]:
+            raise refused("not_available", f"/{name}")
     if collections and target.kind not in ("registry", "group"):
         detail = "The flag 'collections' is allowed for the Registry and for a single Group only."
         raise refused("bad_flag", target.path, flag="collections", detail=detail)
@@ -93,12 +95,6 @@ def parse_flags(
         doc="doc" in offered,
         ignore=ignore,
     )
-
-
-def _check_available(inline: Inline, capabilities: Mapping[str, Any]) -> None:
-    for name in SPECIAL:
-        if name in inline and name not in capabilities["available"]:
-            raise refused("not_available", f"/{name}")
 
 
 def _specversion(offered: Query, target: RequestTarget, method: str, capabilities: Mapping[str, Any]) -> str:

@@ -75,13 +75,13 @@ def parse_inline(
     """
     tree = Inline(everything=everything)
     for text in list_items(parameters or ()):
-        names, is_star = _names(text, target)
-        _check(text, names, target, model, is_star=is_star)
+        names, is_star = _parse_path(text, target)
+        _check_path(text, names, target, model, is_star=is_star)
         tree.add(names, everything=is_star)
     return tree
 
 
-def _names(text: str, target: RequestTarget) -> tuple[list[str], bool]:
+def _parse_path(text: str, target: RequestTarget) -> tuple[list[str], bool]:
     """Return the names of a path, and whether it ends in ``*``. Raises: bad_inline"""
     try:
         path = parse_dotpath(text)
@@ -95,7 +95,7 @@ def _names(text: str, target: RequestTarget) -> tuple[list[str], bool]:
     return names, is_star
 
 
-def _check(text: str, names: list[str], target: RequestTarget, model: Model, *, is_star: bool) -> None:
+def _check_path(text: str, names: list[str], target: RequestTarget, model: Model, *, is_star: bool) -> None:
     """Check that all names but the last, or all before a ``*``, are collections. Raises: bad_inline,
     inline_noninlineable
     """

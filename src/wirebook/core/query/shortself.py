@@ -1,7 +1,7 @@
 """Short URLs of entities, based on the row keys of Groups and Resources, which are stable while the entities exist.
 
-    short  = "/.g/" place / "/.r/" place [ "/meta" / "/versions/" id ]
-    place  = 4*4digit 1*12digit        ; a checksum of the xid, which detects reused keys, and the key
+    short  = "/.g/" token / "/.r/" token [ "/meta" / "/versions/" id ]
+    token  = 4*4digit 1*12digit        ; a checksum of the xid, which detects reused keys, and the key
 
 Digits are base 36. A path that is shorter than its short form is used as it is.
 

@@ -71,12 +71,9 @@ class EntityRenderer:
     def url(self, xid: str, *, details: bool = False, inside: bool = True) -> str:
         """Return the URL of an entity; in document view a pointer, if the entity is `inside` the response."""
         if self.doc and inside:
-            return self._pointer(xid)
+            below = xid[len(self.root) :] if self.root != "/" else xid
+            return "#/" + "/".join(escape(part) for part in below.strip("/").split("/"))
         return f"{self.base}{xid}{DETAILS if details else ''}"
-
-    def _pointer(self, xid: str) -> str:
-        below = xid[len(self.root) :] if self.root != "/" else xid
-        return "#/" + "/".join(escape(part) for part in below.strip("/").split("/"))
 
     # -- entities -------------------------------------------------------------------------------------------------
 
