@@ -55,7 +55,7 @@ def counted(database: Database, patch: pytest.MonkeyPatch) -> Iterator[list[str]
         own = getattr(Statement, name)
 
         def run(self: Statement, connection: Any, *args: Any, **parameters: Any) -> Any:
-            seen.append(self._for(connection).text)
+            seen.append(self.compiled_for(connection).text)
             return own(self, connection, *args, **parameters)
 
         return run

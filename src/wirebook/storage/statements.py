@@ -32,7 +32,7 @@ def _dialect(name: str) -> Dialect:
     return postgresql
 
 
-class _Compiled(NamedTuple):
+class CompiledStatement(NamedTuple):
     """The text for a driver, constant parameters, a function that converts parameters, and one that makes rows."""
 
     text: str
@@ -46,44 +46,45 @@ class Statement:
 
     def __init__(self, build: Callable[[str], ClauseElement]) -> None:
         self._build = build
-        self._compiled: dict[str, _Compiled] = {}
+        self._compiled: dict[str, CompiledStatement] = {}
 
     def run(self, connection: Connection, **parameters: Any) -> Any:
         """Run the statement and return the driver's cursor. Raises: exceptions of the driver
         (`session.conflict_errors`)
         """
-        text, constants, pack, _ = self._compiled_for(connection)
+        text, constants, pack, _ = self.compiled_for(connection)
         return driver_of(connection).execute(text, pack(constants | parameters if constants else parameters))
 
     def run_many(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
         """Run the statement once for each of `rows`."""
         if not rows:
             return
-        text, constants, pack, _ = self._compiled_for(connection)
+        text, constants, pack, _ = self.compiled_for(connection)
         packed = [pack(constants | row if constants else row) for row in rows]
         driver_of(connection).cursor().executemany(text, packed)
 
     def rows(self, connection: Connection, **parameters: Any) -> Iterator[Any]:
         """Return the rows of a select, with column names."""
-        return map(self._compiled_for(connection).make, self.run(connection, **parameters))
+        return map(self.compiled_for(connection).make, self.run(connection, **parameters))
 
     def row(self, connection: Connection, **parameters: Any) -> Any:
         """Return the first row of a select, or None."""
         return next(self.rows(connection, **parameters), None)
 
-    def _compiled_for(self, connection: Connection) -> _Compiled:
+    def compiled_for(self, connection: Connection) -> CompiledStatement:
+        """Return the statement compiled for the dialect of a connection."""
         name = connection.dialect.name
         if name not in self._compiled:
             self._compiled[name] = self._compile(name)
         return self._compiled[name]
 
-    def _compile(self, name: str) -> _Compiled:
+    def _compile(self, name: str) -> CompiledStatement:
         built = self._build(name)
         compiled: Any = built.compile(dialect=_dialect(name))
         constants = {key: value for key, value in compiled.params.items() if not compiled.binds[key].required}
         names = built.selected_columns.keys() if isinstance(built, Select) else []
         pack = _by_name if compiled.positiontup is None else _by_place(compiled.positiontup)
-        return _Compiled(str(compiled), constants, pack, _row_type(names)._make)
+        return CompiledStatement(str(compiled), constants, pack, _row_type(names)._make)
 
 
 def _by_name(parameters: dict[str, Any]) -> dict[str, Any]:
