@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wirebook.core.model.capabilities import Offer, offered
+from wirebook.core.model.capabilities import Offer, offered_capabilities
 from wirebook.core.model.compiled import GroupType, Model, ResourceType
 from wirebook.core.model.json_schema import (
     EPOCHS,
@@ -130,7 +130,7 @@ def openapi(
     define."""
     operations = _Operations(model, capabilities)
     paths = {route.path: operations.path(route) for route in model_paths(model)} | fixed_paths(fixed)
-    capability = {"capabilities": object_schema(offered(offer))}
+    capability = {"capabilities": object_schema(offered_capabilities(offer))}
     return {
         "openapi": "3.1.0",
         "info": {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wirebook.core.model.capabilities import offered
+from wirebook.core.model.capabilities import offered_capabilities
 from wirebook.core.model.target import RequestTarget
 from wirebook.core.query.flags import parse_flags
 from wirebook.httpapi.handlers.context import RequestContext
@@ -38,7 +38,7 @@ def put_capabilities(context: RequestContext) -> ApiResponse:
 def get_offered_capabilities(context: RequestContext) -> ApiResponse:
     """The values that each capability may have."""
     check_flags(context)
-    return json_response(offered(context.server.offer))
+    return json_response(offered_capabilities(context.server.offer))
 
 
 def get_model(context: RequestContext) -> ApiResponse:

@@ -20,7 +20,7 @@ from wirebook.core.entities.events import Change, changes_of, pack
 from wirebook.core.entities.locks import set_lock
 from wirebook.core.entities.model_change import Compliance, change_model
 from wirebook.core.entities.validation import EnabledValidator
-from wirebook.core.model.capabilities import change, everything
+from wirebook.core.model.capabilities import initial_capabilities, update_capabilities
 from wirebook.core.model.reader import preserve_homes, read_model
 from wirebook.core.model.source import Fetch
 from wirebook.core.model.target import DETAILS, RequestTarget
@@ -141,7 +141,10 @@ class RegistryWriter:
     def _change_capabilities(self, value: Any, *, is_patch: bool) -> None:
         """Change the capabilities; a null restores those of a new registry."""
         current, offer = self.settings.capabilities, self.server.offer
-        new = everything(offer) if value is None else change(dict(current), value, offer, patch=is_patch)
+        if value is None:
+            new = initial_capabilities(offer)
+        else:
+            new = update_capabilities(dict(current), value, offer, patch=is_patch)
         self._new_capabilities = tuple(name for name, item in new.items() if current.get(name) != item)
         self._store_settings(
             StoredSettings(self.settings.model.full, self.settings.homes, self.settings.modelsource, new)
