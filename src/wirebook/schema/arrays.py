@@ -23,7 +23,7 @@ def array_of(layout: ColumnLayout, values: list[Any]) -> pa.Array:
     Raises: pyarrow.ArrowException, OverflowError if one does not fit after all
     """
     if layout.native:
-        return cast(pa.array(values, layout.wire), layout.arrow)
+        return cast(pa.array(values, layout.decoded_type), layout.arrow)
     if None not in values:
         return _assemble(layout, values)
     is_null = np.fromiter(map(is_, values, repeat(None)), dtype=bool, count=len(values))
@@ -90,7 +90,7 @@ def _assemble(layout: ColumnLayout, values: list[Any]) -> pa.Array:
 def _struct(layout: Struct, values: list[Any]) -> pa.Array:
     """Build the native members at once, and the others one by one."""
     native = layout.native_part
-    native_members = cast(pa.array(values, native.wire), native.arrow)
+    native_members = cast(pa.array(values, native.decoded_type), native.arrow)
     arrays = {name: native_members.field(name) for name in native.members}
     for name, member in layout.members.items():
         if name not in arrays:

@@ -30,22 +30,14 @@ DEFAULT = CompileOptions()
 ANONYMOUS = "https://catalogue.invalid/inline"
 
 
-def _nowhere(uri: str) -> None:  # noqa: ARG001
-    return None
-
-
-def _nothing(name: str, base_uri: str) -> None:  # noqa: ARG001
-    return None
-
-
 def compile_schema(
     format: str,
     document: Any,
     fragment: str | None = None,
     *,
     base_uri: str = ANONYMOUS,
-    resolve: Resolve = _nowhere,
-    include: Include = _nothing,
+    resolve: Resolve = lambda _: None,
+    include: Include = lambda _, __: None,
     options: CompileOptions = DEFAULT,
 ) -> CompiledSchema | Unsupported:
     """Return a reader of payloads of `document`, or of the part of it that `fragment` names.

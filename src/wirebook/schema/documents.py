@@ -37,6 +37,7 @@ class SchemaDocument:
 
     @property
     def base_uri(self) -> str:
+        """The URI that references in the document are relative to."""
         return self.addresses[0] if self.addresses else f"{LOCAL}{quote(self.xid, safe='/:@~')}"
 
 

@@ -73,7 +73,7 @@ class JsonReader(SchemaReader):
     def fit_validator(self) -> jsonschema_rs.Validator:
         """Validates a list of values: each must be held exactly by its columns."""
         layout = self.layout.columns if isinstance(self.layout, Struct) else self.layout
-        schema = {"items": layout.fits()}
+        schema = {"items": layout.fit_schema()}
         return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, pattern_options=LINEAR)
 
     # -- one payload ------------------------------------------------------------------------------------------------

@@ -47,15 +47,15 @@ class Field:
 class ColumnLayout:
     """The base of all layouts.
 
-    Shape: `arrow` is the type in tables; `wire` is the type that `pyarrow.array` builds from decoded values and that
-    arrays.py casts to `arrow`; `native` says that pyarrow builds it without functions of ours.
+    Shape: `arrow` is the type in tables; `decoded_type` is the type that `pyarrow.array` builds from decoded values and
+    that arrays.py casts to `arrow`; `native` says that pyarrow builds it without functions of ours.
     """
 
     arrow: pa.DataType
-    wire: pa.DataType
+    decoded_type: pa.DataType
     native: bool
 
-    def fits(self) -> dict[str, Any]:
+    def fit_schema(self) -> dict[str, Any]:
         """Return a JSON Schema of the values that the columns hold exactly and that pyarrow converts."""
         raise NotImplementedError
 
@@ -73,13 +73,13 @@ class ColumnLayout:
 class ScalarColumn(ColumnLayout):
     """A column of one type.
 
-    Shape: `cell` returns the cell and the rest of a value that is not null; `accepts` is the result of `fits`; a value
-    of exactly the class `direct` is its own cell; `load` builds an array of decoded values if pyarrow cannot.
+    Shape: `cell` returns the cell and the rest of a value that is not null; `accepts` is the result of `fit_schema`; a
+    value of exactly the class `direct` is its own cell; `load` builds an array of decoded values if pyarrow cannot.
     """
 
     name: str
     arrow: pa.DataType
-    wire: pa.DataType
+    decoded_type: pa.DataType
     accepts: dict[str, Any]
     cell: Callable[[Any], Cell]
     load: Callable[[list[Any]], pa.Array] | None = None
@@ -89,7 +89,7 @@ class ScalarColumn(ColumnLayout):
     def native(self) -> bool:  # type: ignore[override]
         return self.load is None
 
-    def fits(self) -> dict[str, Any]:
+    def fit_schema(self) -> dict[str, Any]:
         return self.accepts
 
     def fit(self, value: Any) -> Cell:
@@ -109,15 +109,15 @@ class Struct(ColumnLayout):
         return pa.struct([(name, layout.arrow) for name, layout in self.members.items()])
 
     @cached_property
-    def wire(self) -> pa.DataType:
-        return pa.struct([(name, layout.wire) for name, layout in self.members.items()])
+    def decoded_type(self) -> pa.DataType:
+        return pa.struct([(name, layout.decoded_type) for name, layout in self.members.items()])
 
     @cached_property
     def native(self) -> bool:  # type: ignore[override]
         return all(layout.native for layout in self.members.values())
 
-    def fits(self) -> dict[str, Any]:
-        members = {name: layout.fits() for name, layout in self.members.items()}
+    def fit_schema(self) -> dict[str, Any]:
+        members = {name: layout.fit_schema() for name, layout in self.members.items()}
         return {"type": ["object", "null"], "properties": members, "additionalProperties": False}
 
     def fit(self, value: Any) -> Cell:
@@ -166,15 +166,15 @@ class List(ColumnLayout):
         return pa.list_(self.item.arrow)
 
     @cached_property
-    def wire(self) -> pa.DataType:
-        return pa.list_(self.item.wire)
+    def decoded_type(self) -> pa.DataType:
+        return pa.list_(self.item.decoded_type)
 
     @property
     def native(self) -> bool:  # type: ignore[override]
         return self.item.native
 
-    def fits(self) -> dict[str, Any]:
-        return {"type": ["array", "null"], "items": self.item.fits()}
+    def fit_schema(self) -> dict[str, Any]:
+        return {"type": ["array", "null"], "items": self.item.fit_schema()}
 
     def fit(self, value: Any) -> Cell:
         if not isinstance(value, list):
@@ -196,15 +196,15 @@ class Map(ColumnLayout):
         return pa.map_(pa.string(), self.values.arrow)
 
     @cached_property
-    def wire(self) -> pa.DataType:
-        return pa.map_(pa.string(), self.values.wire)
+    def decoded_type(self) -> pa.DataType:
+        return pa.map_(pa.string(), self.values.decoded_type)
 
     @property
     def native(self) -> bool:  # type: ignore[override]
         return self.values.native
 
-    def fits(self) -> dict[str, Any]:
-        return {"type": ["object", "null"], "additionalProperties": self.values.fits()}
+    def fit_schema(self) -> dict[str, Any]:
+        return {"type": ["object", "null"], "additionalProperties": self.values.fit_schema()}
 
     def fit(self, value: Any) -> Cell:
         if not isinstance(value, dict):

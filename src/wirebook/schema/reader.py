@@ -81,14 +81,18 @@ class CompiledSchema(Protocol):
     """A schema that is ready to read payloads. Thread-safe."""
 
     @property
-    def format(self) -> str: ...
+    def format(self) -> str:
+        """The format with its version."""
 
     @property
-    def fields(self) -> tuple[Field, ...]: ...
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of a payload, without ``_rest``."""
 
-    def read(self, payload: Payload) -> DecodedPayload: ...
+    def read(self, payload: Payload) -> DecodedPayload:
+        """Decode and validate one payload."""
 
-    def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading: ...
+    def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
+        """Decode and validate a column of payloads."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,7 +75,7 @@ class _AvroColumns:
 
 
 def _scalar(name: str, arrow: pa.DataType, cell: Callable[[Any], Cell] = unchanged, **more: Any) -> ScalarColumn:
-    return ScalarColumn(name, arrow, more.pop("wire", arrow), {}, cell, **more)
+    return ScalarColumn(name, arrow, more.pop("decoded_type", arrow), {}, cell, **more)
 
 
 PLAIN: dict[str, ScalarColumn] = {
@@ -139,11 +139,11 @@ def _duration(value: bytes) -> Cell:
     return dict(zip(DURATION.names, struct.unpack("<III", value), strict=True)), NOTHING
 
 
-_INSTANT_MILLIS = _scalar("timestamp-millis", INSTANT, _moment(_EPOCH_UTC, "milliseconds"), wire=pa.int64())
-_INSTANT_MICROS = _scalar("timestamp-micros", INSTANT, _moment(_EPOCH_UTC, "microseconds"), wire=pa.int64())
-_LOCAL_MILLIS = _scalar("local-timestamp-millis", LOCAL_TIME, _moment(_EPOCH, "milliseconds"), wire=pa.int64())
-_LOCAL_MICROS = _scalar("local-timestamp-micros", LOCAL_TIME, _moment(_EPOCH, "microseconds"), wire=pa.int64())
-_DATE = _scalar("date", pa.date32(), _days, wire=pa.int32())
+_INSTANT_MILLIS = _scalar("timestamp-millis", INSTANT, _moment(_EPOCH_UTC, "milliseconds"), decoded_type=pa.int64())
+_INSTANT_MICROS = _scalar("timestamp-micros", INSTANT, _moment(_EPOCH_UTC, "microseconds"), decoded_type=pa.int64())
+_LOCAL_MILLIS = _scalar("local-timestamp-millis", LOCAL_TIME, _moment(_EPOCH, "milliseconds"), decoded_type=pa.int64())
+_LOCAL_MICROS = _scalar("local-timestamp-micros", LOCAL_TIME, _moment(_EPOCH, "microseconds"), decoded_type=pa.int64())
+_DATE = _scalar("date", pa.date32(), _days, decoded_type=pa.int32())
 _DURATION = _scalar("duration", DURATION, _duration)
 LOGICAL: dict[str, Callable[[AvroType], ScalarColumn]] = {
     "decimal": _decimal,

@@ -82,12 +82,13 @@ def _nested(schema: Any, resolver: Resolver, walk: _Walk) -> ColumnLayout:
 
 
 def _alternatives(schemas: list[Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
-    layouts = [_nested(schema, resolver, walk) for schema in schemas if not _only_null(schema)]
+    """Return the layout of values of any of the schemas, except those of null."""
+    layouts = [
+        _nested(schema, resolver, walk)
+        for schema in schemas
+        if not (isinstance(schema, dict) and schema.get("type") in ("null", ["null"]))
+    ]
     return reduce(join, layouts) if layouts else JSON
-
-
-def _only_null(schema: Any) -> bool:
-    return isinstance(schema, dict) and schema.get("type") in ("null", ["null"])
 
 
 def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
@@ -141,25 +142,24 @@ def _object(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLa
     properties, extra = schema.get("properties"), schema.get("additionalProperties")
     if isinstance(properties, dict) and properties:
         members = {name: _nested(property_, resolver, walk) for name, property_ in properties.items()}
-        docs = {name: property_["description"] for name, property_ in properties.items() if _described(property_)}
+        docs = {
+            name: property_["description"]
+            for name, property_ in properties.items()
+            if isinstance(property_, dict) and isinstance(property_.get("description"), str)
+        }
         return Struct(members, frozenset(_never_null(schema, properties)), docs)
     if isinstance(extra, dict) and extra and "patternProperties" not in schema:
         return Map(_nested(extra, resolver, walk))
     return JSON
 
 
-def _described(schema: Any) -> bool:
-    return isinstance(schema, dict) and isinstance(schema.get("description"), str)
-
-
 def _never_null(schema: dict[str, Any], properties: dict[str, Any]) -> Iterable[str]:
     """Return the members that are required and never null."""
     required = {name for name in _list(schema.get("required")) if isinstance(name, str)}
-    return (name for name in required & properties.keys() if _excludes_null(properties[name]))
-
-
-def _excludes_null(schema: Any) -> bool:
-    return isinstance(schema, dict) and "null" not in _types(schema) and bool(_types(schema))
+    for name in required & properties.keys():
+        types = _types(properties[name]) if isinstance(properties[name], dict) else []
+        if types and "null" not in types:
+            yield name
 
 
 def _list(value: Any) -> list[Any]:

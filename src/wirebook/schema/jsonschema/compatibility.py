@@ -192,16 +192,12 @@ class Containment:
             "array": (case.shortest, case.longest) if case.type == "array" else (None, None),
             "object": (max(case.most("minProperties") or 0, len(case.required)), case.most_properties),
         }.get(case.type, (None, None))
-        return bool((least or 0) > _or_more(most))
+        return most is not None and bool((least or 0) > most)
 
 
 PAIRED = ("minContains", "maxContains", "contains", "prefixItems", "items", "additionalProperties", "never",
           "unevaluatedItems", "unevaluatedProperties", "if")  # fmt: skip
 """Keywords whose meaning depends on the keywords beside them."""
-
-
-def _or_more(limit: Any) -> Any:
-    return float("inf") if limit is None else limit
 
 
 def _with_value(case: Case) -> Conjunction:

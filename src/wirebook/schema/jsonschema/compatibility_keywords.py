@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 from itertools import islice
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urldefrag, urljoin
 
 import jsonschema_rs as js
 from referencing import Registry
@@ -54,14 +54,16 @@ class Node:
     schema: Any
     resolver: Any
     document: FlatDocument
+    base_uri: str = ""
 
     def at(self, schema: Any) -> Node:
         """Return a schema inside this one."""
-        resolver = self.resolver
+        resolver, base_uri = self.resolver, self.base_uri
         name = "id" if self.document.order == 0 else "$id"
         if isinstance(schema, dict) and isinstance(schema.get(name), str):
             resolver = resolver.in_subresource(self.document.specification.create_resource(schema))
-        return Node(schema, resolver, self.document)
+            base_uri = urljoin(base_uri, schema[name])
+        return Node(schema, resolver, self.document, base_uri)
 
     def referred(self, reference: str) -> Node | None:
         """Return the schema that a reference leads to; None if it is not in the document."""
@@ -71,11 +73,12 @@ class Node:
             return None
         if not isinstance(resolved.contents, dict | bool):
             return None
-        return Node(resolved.contents, resolved.resolver, self.document.home(resolved.contents))
+        document, base_uri = self.document.home(resolved.contents), urldefrag(self.absolute(reference)).url
+        return Node(resolved.contents, resolved.resolver, document, base_uri)
 
     def absolute(self, reference: str) -> str:
         """Return a reference as an absolute URI."""
-        return urljoin(str(getattr(self.resolver, "_base_uri", "")), reference)
+        return urljoin(self.base_uri, reference)
 
     @property
     def references(self) -> list[str]:
@@ -107,7 +110,7 @@ class FlatDocument:
         self.specification = SPECIFICATIONS[self.draft]
         resource = self.specification.create_resource(document)
         resolver = (registry if registry is not None else Registry()).resolver_with_root(resource)
-        self.root = Node(document, resolver, self)
+        self.root = Node(document, resolver, self, resource.id() or "")
         self.validator_class = DRAFTS[self.draft][1]
         self.added: list[Any] = []  # schemas that are not in the document; keeping them alive keeps their ids unique
         self._keywords: dict[int, tuple[KeywordSet, ...]] = {}
@@ -124,7 +127,7 @@ class FlatDocument:
     def node(self, schema: Any) -> Node:
         """Return the node of a schema that is not in the document."""
         self.added.append(schema)
-        return Node(schema, self.root.resolver, self)
+        return Node(schema, self.root.resolver, self, self.root.base_uri)
 
     def literal(self, value: Any) -> Node:
         """Return the schema of a single value."""
@@ -143,7 +146,7 @@ class FlatDocument:
         key = id(node.schema)
         if key not in self._negated:
             self.added.append({"not": node.schema})
-            self._negated[key] = Node(self.added[-1], node.resolver, self)
+            self._negated[key] = Node(self.added[-1], node.resolver, self, node.base_uri)
         return self._negated[key]
 
     @cache  # noqa: B019

@@ -180,6 +180,7 @@ def _plain(value: Any) -> Any:
 
 
 def properties(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+    """Named properties: each must accept the values of the case. An undeclared property may have any value."""
     if case.type != "object":
         return
     for name, node in new.members("properties").items():
@@ -196,6 +197,7 @@ def properties(comparison: Comparison, case: Case, new: KeywordSet, path: str, l
 def pattern_properties(
     comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
+    """Properties whose names match a pattern."""
     if case.type != "object":
         return
     for pattern, node in new.members("patternProperties").items():
@@ -215,6 +217,7 @@ def pattern_properties(
 def additional_properties(
     comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
+    """Properties that are neither named nor matched by a pattern."""
     node = new.schema("additionalProperties")
     if case.type == "object" and node is not None:
         named, patterns = set(new.get("properties") or ()), list(new.get("patternProperties") or ())
@@ -226,6 +229,7 @@ def additional_properties(
 def unevaluated_properties(
     comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
+    """Properties that no other keyword evaluates."""
     node = new.schema("unevaluatedProperties")
     if case.type != "object" or node is None or node.schema is True:
         return
@@ -296,6 +300,7 @@ def _generic(comparison: Comparison, sets: Conjunction, node: Node, path: str, l
 def property_names(
     comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
+    """The names of properties."""
     node = new.schema("propertyNames")
     if case.type != "object" or node is None:
         return
@@ -317,6 +322,7 @@ def property_names(
 def dependent_schemas(
     comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
+    """Schemas of objects that have a property."""
     for name, node in new.members("dependentSchemas").items() if case.type == "object" else ():
         if case.member(name) is not None:
             present = case.document.keywords(case.document.requiring(name))
@@ -328,6 +334,7 @@ def dependent_schemas(
 
 
 def items(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+    """Items after the prefix, and those of the prefix."""
     if case.type != "array":
         return
     prefix = len(new.get("prefixItems") or ())
@@ -347,6 +354,7 @@ def items(comparison: Comparison, case: Case, new: KeywordSet, path: str, level:
 def prefix_items(
     comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
+    """Items of the prefix; `items` checks them if it is present."""
     if "items" not in new.values:
         yield from items(comparison, case, new, path, level)
 
@@ -354,6 +362,7 @@ def prefix_items(
 def unevaluated_items(
     comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
+    """Items that no other keyword evaluates."""
     node = new.schema("unevaluatedItems")
     if case.type != "array" or node is None or "items" in new.values:
         return
@@ -365,6 +374,7 @@ def unevaluated_items(
 
 
 def contains(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+    """The number of items that are valid against a schema."""
     node = new.schema("contains")
     if case.type != "array" or node is None:
         return
@@ -394,12 +404,14 @@ def _contains(comparison: Comparison, old: KeywordSet, node: Node, level: int) -
 
 
 def any_of(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+    """One branch must accept the case."""
     nodes = new.nodes("anyOf")
     if not any(comparison.holds(_all(case), node, level) for node in nodes):
         yield from _no_branch(comparison, case, nodes, (child(path, "anyOf"), "any-of-narrowed"), level)
 
 
 def one_of(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+    """One branch must accept the case, and all others must exclude it."""
     nodes, place = new.nodes("oneOf"), child(path, "oneOf")
     chosen = [index for index, node in enumerate(nodes) if comparison.holds(_all(case), node, level)]
     if not chosen:
@@ -429,12 +441,14 @@ def _no_branch(
 
 
 def not_(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+    """The case must not overlap with the excluded schema."""
     node = new.node.at(new.values["not"])
     if not comparison.excludes(case, node, level):
         yield Incompatibility(child(path, "not"), "not-widened", case.described(), _brief(node))
 
 
 def condition(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+    """`then` must accept the values that may meet `if`, and `else` those that may not."""
     if_, then, else_ = new.node.at(new.values["if"]), new.schema("then"), new.schema("else")
     sets = _all(case)
     if then is not None and not comparison.excludes(case, if_, level):

@@ -20,7 +20,7 @@ from wirebook.schema.jsonschema.columns import layout_of
 from wirebook.schema.jsonschema.cost import check_cost
 from wirebook.schema.payload_problems import not_compilable, preview
 from wirebook.schema.reader import CompiledSchema, Unsupported
-from wirebook.schema.source import Resolve, SchemaSource
+from wirebook.schema.source import SchemaSource
 from wirebook.text.pointers import resolve as resolve_pointer
 
 DRAFTS: dict[str, tuple[int, Any]] = {
@@ -62,13 +62,18 @@ def compile_json_schema(source: SchemaSource) -> CompiledSchema | Unsupported:
     draft = draft_of(document, source.format.version)
     label, (number, validator_class) = f"{FORMAT}/{draft}", DRAFTS[draft]
     base = _base_of(document, source.base_uri)
-    retriever = _retriever(source.resolve)
     root = {"$ref": f"{base}#{quote(pointer_in(document, fragment), safe='/~')}" if fragment else base}
+
+    def retrieve(uri: str) -> Any:
+        contents = source.resolve(uri)
+        if contents is None:
+            raise LookupError(f"'{uri}' is not in the catalogue")
+        return contents
 
     def build(schema: dict[str, Any]) -> Any:
         return validator_class(
             schema,
-            registry=js.Registry([(base, document)], draft=number, retriever=retriever),
+            registry=js.Registry([(base, document)], draft=number, retriever=retrieve),
             validate_formats=source.options.assert_formats,
             pattern_options=LINEAR,
             offline=True,
@@ -76,7 +81,7 @@ def compile_json_schema(source: SchemaSource) -> CompiledSchema | Unsupported:
 
     try:
         _check_against_meta_schema(document, draft)
-        resolver = _resolver(document, base, draft, source.resolve)
+        resolver = _resolver(document, base, draft, retrieve)
         check_cost(root, resolver)
         validator, layout = build(root), layout_of(root, resolver)
     except (js.ValidationError, js.ReferencingError, ValueError, RecursionError, OverflowError) as error:
@@ -84,16 +89,14 @@ def compile_json_schema(source: SchemaSource) -> CompiledSchema | Unsupported:
     return JsonReader(label, layout, source.options.limits, root, validator, build, expected)
 
 
-def _resolver(document: Any, base: str, draft: str, resolve: Resolve) -> Any:
+def _resolver(document: Any, base: str, draft: str, retrieve: Callable[[str], Any]) -> Any:
     """Return the resolver of references for columns. Unlike the validator's own, it keeps the order of members."""
 
-    def retrieve(uri: str) -> Resource[Any]:
-        contents = resolve(uri)
-        if contents is None:
-            raise LookupError(uri)
+    def retrieve_resource(uri: str) -> Resource[Any]:
+        contents = retrieve(uri)
         return SPECIFICATIONS[draft_of(contents, draft)].create_resource(contents)
 
-    registry: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
+    registry: Registry[Any] = Registry(retrieve=retrieve_resource)  # type: ignore[call-arg]
     return registry.with_resource(base, SPECIFICATIONS[draft].create_resource(document)).resolver(base)
 
 
@@ -120,16 +123,6 @@ def pointer_in(document: Any, part: str) -> str:
     return next((pointer for pointer in pointers if resolve_pointer(document, pointer) is not None), part)
 
 
-def _retriever(resolve: Resolve) -> Callable[[str], Any]:
-    def retrieve(uri: str) -> Any:
-        contents = resolve(uri)
-        if contents is None:
-            raise LookupError(f"'{uri}' is not in the catalogue")
-        return contents
-
-    return retrieve
-
-
 def expected(error: js.ValidationError) -> dict[str, Any]:
     """Return the keyword that a value breaks, with its value."""
     kind = error.kind
@@ -142,8 +135,5 @@ def expected(error: js.ValidationError) -> dict[str, Any]:
     if kind.name == "type":
         types = details["types"]
         return {"type": types[0] if len(types) == 1 else types}
-    return {kind.name: preview(values[0]) if values and _is_json(values[0]) else True}
-
-
-def _is_json(value: Any) -> bool:
-    return isinstance(value, dict | list | str | int | float | bool)
+    is_json = bool(values) and isinstance(values[0], dict | list | str | int | float | bool)
+    return {kind.name: preview(values[0]) if is_json else True}

@@ -82,7 +82,11 @@ class _StructureColumns:
         properties = mapping(node, "properties")
         members = {name: self.layout(property_) for name, property_ in properties.items()}
         required = frozenset(name for name in sequence(node, "required") if isinstance(name, str))
-        docs = {name: property_["description"] for name, property_ in properties.items() if _described(property_)}
+        docs = {
+            name: property_["description"]
+            for name, property_ in properties.items()
+            if isinstance(property_, dict) and isinstance(property_.get("description"), str)
+        }
         return Struct(members, required - {name for name in required if _nullable(properties.get(name))}, docs)
 
     def _choice(self, node: Node) -> ColumnLayout:
@@ -91,10 +95,6 @@ class _StructureColumns:
             return Struct({name: self.layout(choice) for name, choice in choices.items()})
         selector: ColumnLayout = Struct({str(node.get("selector")): TEXT})
         return reduce(join, (self.layout(variant(self.document, choice)) for choice in choices.values()), selector)
-
-
-def _described(node: Any) -> bool:
-    return isinstance(node, dict) and isinstance(node.get("description"), str)
 
 
 def _nullable(node: Any) -> bool:

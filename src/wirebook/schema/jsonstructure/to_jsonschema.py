@@ -99,6 +99,7 @@ class Translation:
 
     @property
     def formats(self) -> dict[str, Callable[[str], bool]]:
+        """The predicates of formats of our own."""
         return self.rules.formats
 
     @property
@@ -201,14 +202,17 @@ class Translation:
         return [name for type_ in types if isinstance(type_, dict) for name in mapping(type_, "properties")]
 
     def array(self, node: Node) -> Node:
+        """Return the schema of an array or a set."""
         items = {"items": self.schema(node["items"])} if node.get("items") else {}
         return {"type": "array"} | items | ({"uniqueItems": True} if node["type"] == "set" else {})
 
     def map(self, node: Node) -> Node:
+        """Return the schema of a map."""
         values = {"additionalProperties": self.schema(node["values"])} if node.get("values") else {}
         return {"type": "object"} | values
 
     def tuple(self, node: Node) -> Node:
+        """Return the schema of a tuple. Raises: StructureError"""
         properties, order = mapping(node, "properties"), node.get("tuple")
         if not isinstance(order, list) or not all(isinstance(member, str) and member in properties for member in order):
             raise StructureError("'tuple' must list the names of its properties")
@@ -216,9 +220,11 @@ class Translation:
         return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
 
     def any(self, node: Node) -> Node:  # noqa: ARG002
+        """Return the schema of any value."""
         return {}
 
     def choice(self, node: Node) -> Node:
+        """Return the schema of a tagged or an inline choice. Raises: StructureError"""
         choices = mapping(node, "choices")
         if "$extends" not in node:
             options = {name: self.schema(choice) for name, choice in choices.items()}
@@ -228,7 +234,10 @@ class Translation:
         if not isinstance(selector, str):
             raise StructureError("an inline choice must have a 'selector'")
         chosen = [
-            {"if": _selects(selector, name), "then": self._variant(choice, selector)}
+            {
+                "if": {"required": [selector], "properties": {selector: {"const": name}}},
+                "then": self._variant(choice, selector),
+            }
             for name, choice in choices.items()
         ]
         return {"type": "object", "required": [selector], "properties": {selector: {"enum": list(choices)}},
@@ -310,10 +319,6 @@ def _required(names: list[Any]) -> Node:
     return (
         {"oneOf": [{"required": set_} for set_ in sets]} if sets else {"required": sorted(set(names), key=names.index)}
     )
-
-
-def _selects(selector: str, name: str) -> Node:
-    return {"required": [selector], "properties": {selector: {"const": name}}}
 
 
 def _name(type_: Any) -> str:

@@ -153,7 +153,8 @@ class _MessageComparison:
 
     def _field(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
         if new.field.is_required and not old.field.is_required:
-            yield Incompatibility(path, "required-added", _label(old), "required")
+            label = "repeated" if old.field.is_repeated else "optional"
+            yield Incompatibility(path, "required-added", label, "required")
         type_, to = old.field.type, new.field.type
         if old.field.is_repeated and not new.field.is_repeated and (type_ in NUMERIC or to in NUMERIC):
             yield Incompatibility(path, "repeated-to-single", old.described, new.described)
@@ -219,10 +220,6 @@ def _is_compatible(old: int, new: int) -> bool:
     if F.TYPE_ENUM in (old, new):
         return (old if new == F.TYPE_ENUM else new) in ENUM_WIDTHS
     return any(old in family and new in family for family in FAMILIES)
-
-
-def _label(member: _Member) -> str:
-    return "repeated" if member.field.is_repeated else "optional"
 
 
 def _wire_format(message: DescriptorProto) -> str:

@@ -114,6 +114,7 @@ class MessageReaders:
         return _list(single) if field.is_repeated else single
 
     def single(self, field: FieldDescriptor, layout: ColumnLayout | None) -> Convert:
+        """Return the reader of one value of a field: of an item if the field is repeated."""
         if field.message_type is not None:
             return self.reader(field.message_type, layout)
         if field.enum_type is not None:
@@ -210,11 +211,8 @@ def _list(single: Convert) -> Convert:
     return read
 
 
-def _bool_key(key: bool) -> str:
-    return "true" if key else "false"
-
-
-KEYS: dict[int, Callable[[Any], str]] = {8: _bool_key}
+KEYS: dict[int, Callable[[Any], str]] = {8: lambda key: "true" if key else "false"}
+"""The text of map keys by field type; other keys are their own text."""
 
 
 def _timestamp(message: Message, depth: int) -> Any:

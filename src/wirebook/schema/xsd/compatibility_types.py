@@ -41,7 +41,8 @@ def simple_incompatibilities(old: SimpleType, new: SimpleType, path: str) -> Ite
             yield from simple_incompatibilities(member, new, path)
     elif new.is_union():
         members = _plain(new).member_types
-        if _own_facets(new) or all(any(simple_incompatibilities(old, member, path)) for member in members):
+        has_facets = bool(getattr(new, "facets", None)) or bool(getattr(new, "patterns", None))
+        if has_facets or all(any(simple_incompatibilities(old, member, path)) for member in members):
             yield Incompatibility(path, "type-narrowed", described(old), described(new))
     elif old.is_list() or new.is_list():
         yield from _lists(old, new, path)
@@ -54,11 +55,7 @@ def _values(type_: SimpleType) -> list[str] | None:
     values = type_.enumeration
     if not values or not all(isinstance(value, str | int | bool | Decimal | float) for value in values):
         return None
-    return [_text(value) for value in values]
-
-
-def _text(value: Any) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+    return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
 
 
 def _plain(type_: SimpleType) -> SimpleType:
@@ -190,10 +187,6 @@ def _pattern_steps(type_: SimpleType) -> Iterator[list[str]]:
         facet = getattr(ancestor, "facets", {}).get(f"{XS}pattern")
         if facet is not None:
             yield list(facet.regexps)
-
-
-def _own_facets(type_: SimpleType) -> bool:
-    return bool(getattr(type_, "facets", None)) or bool(getattr(type_, "patterns", None))
 
 
 def _other_facets(type_: SimpleType) -> dict[str, Any]:

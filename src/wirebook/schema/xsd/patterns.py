@@ -15,7 +15,7 @@ import jsonschema_rs
 from elementpath.regex import RegexError, translate_pattern
 
 from wirebook.schema.json_reader import LINEAR
-from wirebook.schema.xsd.source import XsdError
+from wirebook.schema.xsd.source import XS, XsdError
 
 MAX_LENGTH = 2000
 """The longest pattern. Units: characters."""
@@ -29,6 +29,7 @@ class XsdPattern:
         self.is_match = _matcher(pattern)
 
     def match(self, text: str) -> bool | None:
+        """Return True if a whole text matches, else None."""
         return self.is_match(text) or None
 
 
@@ -63,11 +64,7 @@ def components(model: Any) -> Iterator[Any]:
 def patterns_of(type_: Any) -> Iterator[tuple[str, list[XsdPattern]]]:
     """Yield for each step of a type's derivation the name of its patterns in problems, and the patterns."""
     while type_ is not None:
-        facet = type_.facets.get("{http://www.w3.org/2001/XMLSchema}pattern") if hasattr(type_, "facets") else None
-        if facet is not None and not _is_builtin(type_):
+        facet = type_.facets.get(f"{XS}pattern") if hasattr(type_, "facets") else None
+        if facet is not None and not str(type_.name or "").startswith(XS):
             yield " or ".join(facet.regexps), [XsdPattern(regexp) for regexp in facet.regexps]
         type_ = type_.base_type
-
-
-def _is_builtin(type_: Any) -> bool:
-    return bool(type_.name) and str(type_.name).startswith("{http://www.w3.org/2001/XMLSchema}")

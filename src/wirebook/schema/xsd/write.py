@@ -126,7 +126,9 @@ class XmlWriter:
         if names.text is not None and not isinstance(value, dict):
             value = {names.text: value}
         if not isinstance(value, dict):
-            self._refuse("payload-invalid", path, "an object" if _members(names) else "XML text", value)
+            self._refuse(
+                "payload-invalid", path, "an object" if names.attributes or names.children else "XML text", value
+            )
             return
         self._attributes(element, names, value, path)
         if names.text is not None:
@@ -279,10 +281,6 @@ def _tags(particle: Any) -> list[str]:
 
 def _is_tag(name: Any) -> bool:
     return isinstance(name, str) and name.startswith("<") and name.endswith(">")
-
-
-def _members(names: ElementNames) -> bool:
-    return bool(names.attributes or names.children)
 
 
 def _name(type_: XsdType) -> str:

@@ -54,12 +54,9 @@ def _floating(value: float, name: str) -> str | None:
 
 
 def _moment(value: datetime) -> str | None:
+    if value.tzinfo is None:
+        return value.isoformat()
     try:
-        return _instant(value)
-    except OverflowError:  # in UTC it is before the year 1, or after the year 9999
+        return f"{value.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+    except OverflowError:  # before the year 1, or after the year 9999, in UTC
         return None
-
-
-def _instant(value: datetime) -> str:
-    text = (value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)).isoformat()
-    return text if value.tzinfo is None else f"{text}Z"
