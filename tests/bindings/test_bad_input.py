@@ -66,7 +66,7 @@ LINES: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_lines(name: str) -> None:
+def test_invalid_line_is_a_malformed_message(name: str) -> None:
     text = LINES[name]()
     parsed = parse_record(text)
     for message in read_record(text):
@@ -92,7 +92,7 @@ BODIES: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("media_type", ["application/cloudevents+json", "application/cloudevents-batch+json"])
-def test_bodies(name: str, media_type: str) -> None:
+def test_invalid_structured_body_is_malformed(name: str, media_type: str) -> None:
     body = BODIES[name]()
     record = line("HTTP", headers=[["content-type", media_type]], body={"base64": base64.b64encode(body).decode()})
     wire = parse_record(record).wire
@@ -113,21 +113,21 @@ def test_bodies(name: str, media_type: str) -> None:
         b'{"protocol":"HTTP","headers":[["a",{"base64":"/w=="}]],"headers":[]}',
     ],
 )
-def test_what_looks_like_bytes(text: bytes) -> None:
+def test_misplaced_base64_object_is_left_to_parse_record(text: bytes) -> None:
     """An object with the member base64 where there are no bytes, or twice, is left to `parse_record`."""
     assert decode_records([text] * 2) == [None] * 2
     good = line("HTTP", headers=[["a", {"base64": "/w=="}], ["b", "c"]], body={"base64": "/w=="})
     assert decode_records([good, text])[0] == parse_record(good).wire
 
 
-def test_a_limit_on_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_above_the_limit_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture, "MAX_RECORD_BYTES", 100)
     text = line("NATS", data="x" * 100)
     assert [problem.code for problem in parse_record(text).problems] == ["too-large"]
     assert decode_records([text]) == [None]
 
 
-def test_a_limit_on_size_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_event_above_the_limit_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_event, "MAX_EVENT_BYTES", 50)
     (message,) = read_events(json.dumps(FOUR).encode())
     assert message.kind == "malformed"
@@ -135,6 +135,6 @@ def test_a_limit_on_size_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("walk", [decode_value, normal_path, query_pairs], ids=lambda walk: walk.__name__)
-def test_texts(walk: Callable[[str], object]) -> None:
+def test_any_text_is_read_without_an_exception(walk: Callable[[str], object]) -> None:
     for text in ("%41" * MILLION, "%4" * MILLION, "&=" * MILLION, '"\\' * MILLION, "\u00e9" * MILLION, "%" * MILLION):
         walk(text)

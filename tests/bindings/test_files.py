@@ -22,7 +22,7 @@ def batch(**columns: tuple[Any, list[Any]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(arrays)
 
 
-def test_rows() -> None:
+def test_parquet_rows_are_read_as_records() -> None:
     """Members as columns; a null is an absent member, a column that is no member is the writer's own."""
     at = datetime.datetime(2026, 1, 1, 0, 0, 0, 120_000, tzinfo=datetime.UTC)
     rows = read_parquet_batch(
@@ -65,7 +65,7 @@ def test_rows() -> None:
         ("ns", 1_000_000_001, "1970-01-01T00:00:01.000000001Z"),
     ],
 )
-def test_times(unit: str, value: int, text: str) -> None:
+def test_timestamp_of_each_unit_is_rfc_3339_text(unit: str, value: int, text: str) -> None:
     (row,) = read_parquet_batch(batch(protocol=(pa.string(), ["NATS"]), received=(pa.timestamp(unit, "UTC"), [value])))
     assert row.wire is not None
     assert row.wire.received == text
@@ -84,7 +84,7 @@ def test_times(unit: str, value: int, text: str) -> None:
         ("body-section", pa.string(), "x", "body-section"),
     ],
 )
-def test_wrong_values(name: str, type_: Any, value: Any, slot: str) -> None:
+def test_value_of_wrong_type_is_malformed(name: str, type_: Any, value: Any, slot: str) -> None:
     (row,) = read_parquet_batch(batch(protocol=(pa.string(), ["AMQP/1.0"]), **{name: (type_, [value])}))
     assert row.wire is None
     assert [(problem.code, problem.slot) for problem in row.problems] == [("malformed-record", slot)]
@@ -92,13 +92,13 @@ def test_wrong_values(name: str, type_: Any, value: Any, slot: str) -> None:
     assert row.value["protocol"] == "AMQP/1.0"
 
 
-def test_wrong_pairs() -> None:
+def test_pair_without_a_name_is_malformed() -> None:
     headers = (pa.list_(pa.string()), [["a"]])
     (row,) = read_parquet_batch(batch(protocol=(pa.string(), ["HTTP"]), headers=headers))
     assert [(problem.code, problem.slot) for problem in row.problems] == [("malformed-record", "headers[0]")]
 
 
-def test_no_columns() -> None:
+def test_row_without_members_is_malformed() -> None:
     rows = read_parquet_batch(batch(x=(pa.int64(), [1, 2])))
     assert [[problem.slot for problem in row.problems] for row in rows] == [["protocol"], ["protocol"]]
 
@@ -106,7 +106,7 @@ def test_no_columns() -> None:
 # -- plain files of CloudEvents -------------------------------------------------------------------------------------
 
 
-def test_one_event() -> None:
+def test_file_of_one_event_is_read() -> None:
     (message,) = read_events(json.dumps(FOUR | {"data": 5}, indent=2).encode())
     assert (message.protocol, message.wire, message.kind, message.mode) == (
         "CLOUDEVENTS",
@@ -119,13 +119,13 @@ def test_one_event() -> None:
     assert (message.payload.value, message.datacontenttype, message.content_type) == (5, "application/json", None)
 
 
-def test_a_batch() -> None:
+def test_array_of_events_is_a_batch() -> None:
     messages = read_events(b" \r\n" + json.dumps([FOUR, FOUR | {"id": ""}], indent=2).encode())
     assert [(m.kind, m.mode, m.index) for m in messages] == [("cloudevent", "batch", 0), ("malformed", "batch", 1)]
 
 
 @pytest.mark.parametrize("text", [b"", b" \n", b"\xef\xbb\xbf", b"[]"])
-def test_no_events(text: bytes) -> None:
+def test_blank_text_has_no_events(text: bytes) -> None:
     assert read_events(text) == ()
 
 
@@ -140,18 +140,18 @@ def test_no_events(text: bytes) -> None:
         (json.dumps(FOUR).encode() * 2, "malformed-cloudevent"),
     ],
 )
-def test_no_event_format(text: bytes, code: str) -> None:
+def test_text_that_is_no_event_is_malformed(text: bytes, code: str) -> None:
     (message,) = read_events(text)
     assert message.kind == "malformed"
     assert [problem.code for problem in message.problems] == [code]
 
 
-def test_a_byte_order_mark() -> None:
+def test_byte_order_mark_is_ignored() -> None:
     (message,) = read_events(b"\xef\xbb\xbf" + json.dumps(FOUR).encode())
     assert message.kind == "cloudevent"
 
 
-def test_examples_of_the_event_texts(shared: Path) -> None:
+def test_examples_of_the_specification_are_read(shared: Path) -> None:
     """Every JSON example of the JSON event format's text is an event, or a batch of them."""
     text = (shared / "spec" / "cloudevents" / "json-format.md").read_text()
     examples = [part.partition("```")[0] for part in text.split("```JSON\n")[1:]]

@@ -106,7 +106,7 @@ MODES.remove(("MQTT/3.1.1", "binary"))
 @pytest.mark.parametrize(("protocol", "mode"), MODES)
 @settings(max_examples=60)
 @given(st.data())
-def test_events(protocol: str, mode: Any, draw: st.DataObject) -> None:
+def test_written_event_is_read_back(protocol: str, mode: Any, draw: st.DataObject) -> None:
     sent = draw.draw(attributes())
     payload = draw.draw(payloads(sent.get("datacontenttype")))
     wire, problems = write_event(protocol, mode, sent, payload)
@@ -122,7 +122,7 @@ def test_events(protocol: str, mode: Any, draw: st.DataObject) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @given(content_type=MEDIA_TYPES, raw=st.binary(min_size=1, max_size=20))
-def test_native_messages(protocol: str, content_type: str | None, raw: bytes) -> None:
+def test_written_native_message_is_read_back(protocol: str, content_type: str | None, raw: bytes) -> None:
     wire, problems = write_native(protocol, Payload(raw, content_type=content_type))
     assert problems == ()
     received = received_of(wire)
@@ -151,7 +151,7 @@ SLOTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_slots_go_around(protocol: str) -> None:
+def test_written_slots_are_read_back(protocol: str) -> None:
     sent = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
     event = write_event(protocol, None, sent, Payload(b"{}", content_type="application/json"))
     wire, problems = with_slots(event.wire, SLOTS[protocol])
@@ -167,7 +167,7 @@ def test_slots_go_around(protocol: str) -> None:
     assert received_of(wire).attributes.items() >= sent.items()
 
 
-def test_slots_replace_what_the_envelope_wrote() -> None:
+def test_slots_replace_headers_of_the_envelope() -> None:
     """D24: a protocol constraint replaces the envelope's on the same slot."""
     sent = {"specversion": "1.0", "id": "1", "source": "/", "type": "t"}
     event = write_event("HTTP", "binary", sent, None)
@@ -215,12 +215,12 @@ WIRES = st.one_of(
 
 
 @given(WIRES)
-def test_records_go_around(wire: AnyMessage) -> None:
+def test_record_is_read_back_from_its_line(wire: AnyMessage) -> None:
     assert parse_record(to_line(wire))[:2] == (wire, ())
 
 
 @given(st.lists(WIRES, max_size=4))
-def test_lines_are_mostly_quick(wires: list[AnyMessage]) -> None:
+def test_written_lines_take_the_fast_path(wires: list[AnyMessage]) -> None:
     """A line as we write it needs no second look, unless a name ends with a backslash, a text begins with a colon or a
     section has a null."""
     lines = [to_line(wire) for wire in wires]
@@ -252,7 +252,7 @@ def odd_lines(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=500)
 @given(st.lists(odd_lines(), max_size=4))
-def test_many_lines_are_read_as_each_alone(lines: list[bytes]) -> None:
+def test_decode_records_agrees_with_parse_record(lines: list[bytes]) -> None:
     for line, record in zip(lines, decode_records(lines), strict=True):
         if record is not None:
             parsed = parse_record(line)
@@ -261,7 +261,7 @@ def test_many_lines_are_read_as_each_alone(lines: list[bytes]) -> None:
 
 
 @given(st.lists(st.binary(max_size=60), max_size=3))
-def test_any_bytes_are_answered(lines: list[bytes]) -> None:
+def test_any_bytes_are_decoded_without_an_exception(lines: list[bytes]) -> None:
     assert len(decode_records(lines)) == len(lines)
     for line in lines:
         parsed = parse_record(line)
@@ -296,7 +296,7 @@ def raw(value: Any) -> Any:
 
 
 @given(WIRES)
-def test_rows_and_lines_are_the_same(wire: AnyMessage) -> None:
+def test_parquet_row_is_read_like_its_line(wire: AnyMessage) -> None:
     record = to_record(wire)
     columns = {
         name: (COLUMN.get(name, pa.string()), [value if name == "protocol" else cell(name, value)])
@@ -308,5 +308,5 @@ def test_rows_and_lines_are_the_same(wire: AnyMessage) -> None:
     assert row.wire == parse_record(json.dumps(record).encode()).wire
 
 
-def test_unset_is_no_value() -> None:
+def test_unset_payload_is_not_a_value() -> None:
     assert Payload(b"").value is UNSET

@@ -77,7 +77,7 @@ def slot_shape(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("vector", vectors(*FILES))
-def test_reading(vector: dict[str, Any]) -> None:
+def test_reading_vector(vector: dict[str, Any]) -> None:
     messages = read_record(line_of(vector))
     if vector.get("context") == "cloudevents":
         messages = tuple(as_structured(message) or message for message in messages)
@@ -85,13 +85,13 @@ def test_reading(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("vector", [v for v in vectors(*FILES) if "data_content_type" in v.values[0]])
-def test_content_type_of_the_data(vector: dict[str, Any]) -> None:
+def test_content_type_vector(vector: dict[str, Any]) -> None:
     (message,) = read_record(line_of(vector))
     assert message.datacontenttype == vector["data_content_type"]
 
 
 @pytest.mark.parametrize("vector", [v for v in vectors(*FILES) if "slots" in v.values[0]])
-def test_slots(vector: dict[str, Any]) -> None:
+def test_slots_vector(vector: dict[str, Any]) -> None:
     wire = parse_record(line_of(vector)).wire
     assert wire is not None
     found = slots(wire)
@@ -105,7 +105,7 @@ def test_slots(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("vector", vectors(*FILES))
-def test_records_go_around(vector: dict[str, Any]) -> None:
+def test_record_of_vector_is_read_back(vector: dict[str, Any]) -> None:
     """Many lines at once, and writing a record again, change nothing."""
     line = line_of(vector)
     parsed = parse_record(line)
@@ -117,7 +117,7 @@ def test_records_go_around(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("vector", vectors("records"))
-def test_lines(vector: dict[str, Any]) -> None:
+def test_record_vector(vector: dict[str, Any]) -> None:
     line = vector["line"].encode()
     parsed = parse_record(line)
     assert [{"code": p.code, "slot": p.slot} for p in parsed.problems] == vector["problems"]
@@ -131,7 +131,7 @@ def test_lines(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("vector", vectors("records"))
-def test_lines_among_many(vector: dict[str, Any]) -> None:
+def test_record_vector_among_many_lines(vector: dict[str, Any]) -> None:
     """What is quick to read is read the same, and what has problems is left to `parse_record`."""
     line, good = vector["line"].encode(), b'{"protocol":"NATS","subject":"a","data":null}'
     parsed = parse_record(line)

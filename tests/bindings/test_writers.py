@@ -47,7 +47,9 @@ JSON = Payload(b'{"a": 1}', content_type="application/json")
     ],
 )
 @pytest.mark.parametrize("mode", ["binary", "structured"])
-def test_attributes(protocol: str, mode: Any, changed: dict[str, Any], code: str, slot: str) -> None:
+def test_invalid_attribute_is_a_problem(
+    protocol: str, mode: Any, changed: dict[str, Any], code: str, slot: str
+) -> None:
     _, problems = write_event(protocol, mode, FOUR | changed, None)
     assert (code, f"envelopemetadata.{slot}") in [(problem.code, problem.slot) for problem in problems]
 
@@ -76,7 +78,7 @@ def test_attributes(protocol: str, mode: Any, changed: dict[str, Any], code: str
         ("AMQP/1.0", {"application-properties": {"x": "\0"}}, "application-properties.x"),
     ],
 )
-def test_slots(protocol: str, options: dict[str, Any], slot: str) -> None:
+def test_invalid_slot_is_a_problem(protocol: str, options: dict[str, Any], slot: str) -> None:
     _, problems = with_slots(CLASSES[protocol](), options)
     assert [(problem.code, problem.slot) for problem in problems] == [("illegal-character", f"protocoloptions.{slot}")]
 
@@ -127,32 +129,32 @@ def test_slots(protocol: str, options: dict[str, Any], slot: str) -> None:
         ("AMQP/1.0", {"message-annotations": {"é": "1"}}, "illegal-character", "message-annotations.é"),
     ],
 )  # fmt: skip
-def test_slots_with_another_code(protocol: str, options: dict[str, Any], code: str, slot: str) -> None:
+def test_invalid_slot_has_its_own_code(protocol: str, options: dict[str, Any], code: str, slot: str) -> None:
     wire, problems = with_slots(CLASSES[protocol](), options)
     assert [(problem.code, problem.slot) for problem in problems] == [(code, f"protocoloptions.{slot}")]
     assert wire == CLASSES[protocol]()
 
 
-def test_mqtt_strings_of_the_envelope() -> None:
+def test_mqtt_attribute_above_the_limit_is_a_problem() -> None:
     _, problems = write_event("MQTT/5.0", "binary", FOUR | {"x": "a" * 65536}, None)
     assert [(problem.code, problem.slot) for problem in problems] == [
         ("too-large", "protocoloptions.user_properties[x]")
     ]
 
 
-def test_mqtt_says_text_only_of_text() -> None:
+def test_mqtt_payload_format_is_set_for_text_only() -> None:
     wire, _ = write_native("MQTT/5.0", Payload(b"\xff", content_type="image/png"))
     assert [problem.code for problem in with_slots(wire, {"payload_format": 1}).problems] == ["wrong-type"]
 
 
-def test_amqp_has_one_separator() -> None:
+def test_amqp_attributes_have_one_separator() -> None:
     wire, _ = write_event("AMQP/1.0", "binary", FOUR, None)
     filled, _ = with_slots(wire, {"application-properties": {"cloudEvents:type": "b"}})
     (received,) = read_message(filled)
     assert (received.attributes["type"], received.problems) == ("b", ())
 
 
-def test_json_under_another_content_type() -> None:
+def test_json_value_under_another_content_type_is_a_problem() -> None:
     for written in (
         write_native("HTTP", Payload(None, {"a": 1}, "image/png")),
         write_event("HTTP", "binary", FOUR, Payload(None, {"a": 1}, "image/png")),
@@ -161,7 +163,7 @@ def test_json_under_another_content_type() -> None:
 
 
 @pytest.mark.parametrize("content_type", ["application/cloudevents+avro", "application/cloudevents-batch+json"])
-def test_formats_that_are_not_written(content_type: str) -> None:
+def test_unsupported_event_format_is_a_problem(content_type: str) -> None:
     _, problems = write_event("HTTP", "structured", FOUR, None, content_type=content_type)
     assert [problem.code for problem in problems] == ["unsupported-event-format"]
 
@@ -176,11 +178,11 @@ def test_formats_that_are_not_written(content_type: str) -> None:
         ("AMQP/1.0", {"properties": {"content-type": "application/json; charset=utf-8"}}),
     ],
 )
-def test_slots_that_are_sound(protocol: str, options: dict[str, Any]) -> None:
+def test_valid_slots_have_no_problems(protocol: str, options: dict[str, Any]) -> None:
     assert with_slots(CLASSES[protocol](), options).problems == ()
 
 
-def test_http_binary() -> None:
+def test_http_binary_event_has_encoded_headers() -> None:
     wire, problems = write_event("HTTP", "binary", FOUR | {"subject": "Euro € 😀"}, JSON)
     assert problems == ()
     assert to_record(wire)["headers"] == [
@@ -193,7 +195,7 @@ def test_http_binary() -> None:
     ]
 
 
-def test_a_template_keeps_its_headers() -> None:
+def test_base_record_keeps_its_headers() -> None:
     base = HttpMessage(method="POST", target="/x", headers=[("X-A", "1"), ("CE-ID", "old")])
     wire, _ = write_event("HTTP", "binary", FOUR, None, base)
     assert isinstance(wire, HttpMessage)
@@ -209,7 +211,7 @@ def test_kafka_without_data_is_a_tombstone() -> None:
     assert wire.value is None
 
 
-def test_nats_names_the_content_type_in_its_own_header() -> None:
+def test_nats_content_type_is_ce_datacontenttype() -> None:
     wire, _ = write_event("NATS", "binary", FOUR, JSON)
     assert ("ce-datacontenttype", "application/json") in to_record(wire)["headers"]
 
@@ -228,24 +230,24 @@ def test_nats_names_the_content_type_in_its_own_header() -> None:
         (Payload(b"{}"), {"data_base64": "e30="}),
     ],
 )
-def test_structured_data(payload: Payload | None, expected: dict[str, Any]) -> None:
+def test_structured_data_member(payload: Payload | None, expected: dict[str, Any]) -> None:
     wire, problems = write_event("KAFKA", "structured", FOUR, payload)
     assert problems == ()
     assert json.loads(bytes_of(wire.value) or b"") == FOUR | expected  # type: ignore[union-attr]
 
 
-def test_a_value_that_is_no_json() -> None:
+def test_value_that_is_not_json_is_a_problem() -> None:
     for mode in ("binary", "structured"):
         _, problems = write_event("HTTP", mode, FOUR, Payload(None, float("nan")))  # type: ignore[arg-type]
         assert [problem.code for problem in problems] == ["payload-invalid"]
 
 
-def test_mqtt_3_has_no_binary_mode() -> None:
+def test_binary_mode_of_mqtt_3_is_a_problem() -> None:
     _, problems = write_event("MQTT/3.1.1", "binary", FOUR, JSON)
     assert [problem.code for problem in problems] == ["wrong-mode"]
 
 
-def test_a_content_type_with_a_line_break() -> None:
+def test_content_type_with_a_line_break_is_a_problem() -> None:
     payload = Payload(b"x", content_type="text/plain\r\nx: y")
     for written in (write_native("HTTP", payload), write_event("HTTP", "binary", FOUR, payload)):
         assert [problem.code for problem in written.problems] == ["illegal-character"]

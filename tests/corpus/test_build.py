@@ -32,7 +32,7 @@ BUILDS = 400  # a catalogue
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.name.partition(".")[0])
-def test_a_built_message_gives_its_context_back(path: Path) -> None:
+def test_built_message_yields_its_context(path: Path) -> None:
     catalog, dice = Catalog.load(str(path)), dice_of(f"build {path.name}")
     counts: Counter[str] = Counter()
     every = [(each, way) for each in catalog.definitions.values() if not each.incomplete for way in ways_of(each)]
@@ -98,7 +98,7 @@ def loaded(path: Path) -> tuple[Catalog, list[tuple[Definition, Way]]]:
 
 @settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_any_context_is_given_back_or_refused(shared: Path, data: st.DataObject) -> None:
+def test_any_context_is_read_back_or_rejected(shared: Path, data: st.DataObject) -> None:
     """Whatever the texts are: what is built says them, and nothing else stops it than what they are."""
     catalog, ways = loaded(data.draw(st.sampled_from(CATALOGUES)))
     definition, way = data.draw(st.sampled_from(ways))
@@ -128,5 +128,5 @@ def built(
     return result.wire, {problem.code for problem in result.problems if problem.code != "inferred-type"}
 
 
-def test_all_catalogues_are_there(shared: Path) -> None:
+def test_all_catalogues_are_tested(shared: Path) -> None:
     assert len(CATALOGUES) == 48 + 9

@@ -82,7 +82,7 @@ def land(engines: Engines, messages: list[Message]) -> Iterator[tuple[Message, l
 # -- the catalogue --------------------------------------------------------------------------------------------------
 
 
-def test_catalogue(corpus: Path, all_examples: list[Example]) -> None:
+def test_catalogue_has_a_definition_for_each_example(corpus: Path, all_examples: list[Example]) -> None:
     """One definition for each example, each with its own schema, and nothing to complain about."""
     catalog = engines(corpus).catalog
     assert sorted(catalog.definitions) == sorted(example.definition for example in all_examples)
@@ -119,7 +119,7 @@ def test_examples_land_from_parquet(way: Way, corpus: Path, all_examples: list[E
 
 
 @pytest.mark.parametrize("kind", ["capture", "events"])
-def test_all_examples_in_one_batch(kind: str, corpus: Path, all_examples: list[Example]) -> None:
+def test_examples_land_from_one_batch(kind: str, corpus: Path, all_examples: list[Example]) -> None:
     """One record holds all events: each lands in its own table, under its own index."""
     events = [
         message(each, Way(EVENTS, "structured"), each.attributes, json.dumps(each.data).encode()).line
@@ -302,13 +302,15 @@ KINDS = [pytest.param(kind, id=kind.name) for kind in DEFECTS]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_broken_ones_say_why(way: Way, kind: Defect, corpus: Path, all_examples: list[Example]) -> None:
+def test_faulty_example_is_dead_lettered_with_its_code(
+    way: Way, kind: Defect, corpus: Path, all_examples: list[Example]
+) -> None:
     """Every example, broken in one way: dead-lettered for the right reason, at the right place."""
     wrong = []
-    for each, rows in land(engines(corpus), [broken(example, way, kind) for example in all_examples]):
+    for example, rows in land(engines(corpus), [broken(example, way, kind) for example in all_examples]):
         found, named = reason(rows), rows[0][1].get("definition")
-        if found != kind.reason_on(way) or named != (each.definition if kind.names_it else None):
-            wrong.append((found, kind.reason_on(way), named, each.line[:300]))
+        if found != kind.reason_on(way) or named != (example.definition if kind.names_it else None):
+            wrong.append((found, kind.reason_on(way), named, example.line[:300]))
     assert not wrong, f"{len(wrong)}: {wrong[:3]}"
 
 
@@ -321,17 +323,17 @@ def reason(rows: list[tuple[str, dict[str, Any]]]) -> Reason:
 
 
 @pytest.mark.parametrize("way", [pytest.param(way, id=str(way)) for way in WAYS])
-def test_without_data(way: Way, corpus: Path, all_examples: list[Example]) -> None:
+def test_event_without_data_is_an_invalid_payload(way: Way, corpus: Path, all_examples: list[Example]) -> None:
     """No data is missing data, except for a record of Kafka without a value, which is a tombstone."""
     sent = [message(example, way, example.attributes, None) for example in all_examples]
-    for each, rows in land(engines(corpus), sent):
+    for example, rows in land(engines(corpus), sent):
         if str(way) == "KAFKA binary":
             assert rows[0][1]["_tombstone"] is True
         else:
-            assert reason(rows) == ("invalid-payload", "missing-data", "payload"), each
+            assert reason(rows) == ("invalid-payload", "missing-data", "payload"), example
 
 
-def test_domain_ids(corpus: Path, all_examples: list[Example]) -> None:
+def test_domain_id_vectors_have_their_outcome(corpus: Path, all_examples: list[Example]) -> None:
     """The public vectors for one member, whose schema is two references away."""
     vectors = json.loads((corpus / "cdevents" / "conformance" / "formats" / "domainid.json").read_text("utf-8"))
     example, way = all_examples[0], Way("KAFKA", "binary")
@@ -349,7 +351,7 @@ def test_domain_ids(corpus: Path, all_examples: list[Example]) -> None:
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way.mode == "binary"], ids=str)
-def test_enormous(way: Way, corpus: Path, all_examples: list[Example]) -> None:
+def test_oversized_event_is_dead_lettered(way: Way, corpus: Path, all_examples: list[Example]) -> None:
     """A payload over the limit is oversized, and nothing else suffers."""
     example = all_examples[0]
     huge = json.dumps(example.data | {"customData": "A" * (17 << 20)}).encode()
@@ -362,7 +364,7 @@ def test_enormous(way: Way, corpus: Path, all_examples: list[Example]) -> None:
     assert second[0][0] != "dead_letters"
 
 
-def test_modes_are_known() -> None:
+def test_every_content_mode_is_covered() -> None:
     """Every protocol, each in every mode it has."""
     assert {way.protocol for way in WAYS} == {*DEFAULT_MODE, EVENTS}
     assert replace(WAYS[0], mode="structured") in WAYS

@@ -16,12 +16,12 @@ MESSAGES = 60
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.name.partition(".")[0])
-def test_catalogue(path: Path) -> None:
+def test_engines_agree_on_catalogue(path: Path) -> None:
     """Valid messages land in their definition's table, and the engines agree on all of them, changed ones included."""
     report = run(Catalog.load(str(path)), f"1 {path.name}", MESSAGES)
     assert report.messages >= MESSAGES
     assert report.is_clean, str(report)
 
 
-def test_all_catalogues_are_there(shared: Path) -> None:
+def test_all_catalogues_are_tested(shared: Path) -> None:
     assert len(CATALOGUES) == 48 + 9

@@ -54,14 +54,14 @@ def text_of(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_valid_payloads_land_and_the_engines_agree(name: str) -> None:
+def test_engines_agree_on_valid_payloads(name: str) -> None:
     report = run(catalogue((name,)), f"1 {name}", MESSAGES)
     assert report.messages >= MESSAGES
     assert report.placed["own"] == report.valid, str(report)
     assert report.is_clean, str(report)
 
 
-def test_the_engines_agree_on_changed_bytes() -> None:
+def test_engines_agree_on_changed_bytes() -> None:
     catalog = catalogue(tuple(FORMATS))
     messages = list(changed(catalog, dice_of("bytes")))
     result = Engines(catalog).compare(chunk_of_lines(messages, "capture"), messages)
@@ -79,7 +79,7 @@ def changed(catalog: Catalog, dice: Dice) -> Iterator[Message]:
                 yield message
 
 
-def test_a_campaign_that_can_build_nothing_ends_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_campaign_without_messages_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """An abstract type that nothing stands for has no valid payload."""
     schema = text_of("Line").replace('<xs:complexType name="Line">', '<xs:complexType name="Line" abstract="true">')
     monkeypatch.setitem(globals(), "text_of", lambda name: schema)

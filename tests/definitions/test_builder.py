@@ -29,7 +29,7 @@ def codes(*arguments: Any, **named: Any) -> list[str]:
     return [problem.code for problem in error.value.problems]
 
 
-def test_times_and_uuids_of_python() -> None:
+def test_datetime_and_uuid_attributes_are_text() -> None:
     given = {"time": datetime(2026, 1, 5, 8, tzinfo=UTC), "id": UUID(int=5), "n": 5, "yes": True, "raw": b"\xff"}
     for protocol in ("HTTP", "AMQP/1.0"):
         (read,) = read_message(catalog().build(XID, {"a": "b"}, attributes=given, protocol=protocol))
@@ -39,7 +39,7 @@ def test_times_and_uuids_of_python() -> None:
     assert (read.attributes["n"], read.attributes["yes"], read.attributes["raw"]) == (5, True, b"\xff")
 
 
-def test_times_in_properties() -> None:
+def test_datetime_property_is_a_timestamp() -> None:
     properties = {"properties.creation-time": datetime(2026, 1, 5, tzinfo=UTC), "application-properties.x": UUID(int=5)}
     wire = catalog().build(XID, {"a": "b"}, properties=properties, protocol="AMQP/1.0")
     assert isinstance(wire, AmqpMessage)
@@ -48,7 +48,7 @@ def test_times_in_properties() -> None:
     assert (wire.application_properties or {})["x"] == {"uuid": str(UUID(int=5))}
 
 
-def test_times_and_uuids_where_only_texts_go() -> None:
+def test_datetime_and_uuid_are_text_outside_of_amqp() -> None:
     properties = {"headers.x": datetime(2026, 1, 5, tzinfo=UTC), "key": UUID(int=5)}
     wire = catalog().build(XID, {"a": "b"}, properties=properties, protocol="KAFKA")
     record = to_record(wire)
@@ -56,7 +56,7 @@ def test_times_and_uuids_where_only_texts_go() -> None:
     assert ("x", "2026-01-05T00:00:00Z") in record["headers"]
 
 
-def test_lines_of_one_name_keep_their_order() -> None:
+def test_repeated_headers_keep_their_order() -> None:
     """And a value that is given goes to the one that is left open, wherever it stands."""
     entries = [{"name": "Via", "value": "{a}"}, {"name": "Via", "value": "2"}, {"name": "Via", "required": True}]
     lines = catalog(protocol="HTTP", protocoloptions={"headers": entries})
@@ -66,14 +66,14 @@ def test_lines_of_one_name_keep_their_order() -> None:
     assert (found.code, found.expected, found.actual) == ("constant-override", "2", "4")
 
 
-def test_problems_are_json_whatever_was_given() -> None:
+def test_problems_of_any_value_are_json() -> None:
     given = {"headers.x": "\ud800", "method": 2**70}
     result = catalog().try_build(XID, BuildRequest({"a": "\ud800"}, attributes={"n": 2**70}, properties=given))
     assert len(result.errors) >= 4
     assert orjson.dumps([problem.to_dict() for problem in result.problems])
 
 
-def test_attributes_need_an_envelope() -> None:
+def test_attribute_without_an_envelope_is_a_problem() -> None:
     native = catalog(protocol="KAFKA", protocoloptions={"topic": "t"})
     with pytest.raises(WirebookError) as error:
         native.build(XID, attributes={"id": "1"})
@@ -81,7 +81,7 @@ def test_attributes_need_an_envelope() -> None:
     assert native.build(XID, {}, b"{}", attributes={"datacontenttype": "application/json"})
 
 
-def test_a_text_that_does_not_fit_is_shown_with_what_would() -> None:
+def test_forbidden_character_names_the_allowed_values() -> None:
     topic = catalog(protocol="MQTT/5.0", protocoloptions={"topic_name": "a/{x}"})
     (found,) = topic.try_build(XID, BuildRequest({"x": "b/+"})).errors
     said = "'a/{x}' becomes 'a/b/+'; expected placeholder values without '/', '+', '#', '\\x00'"
@@ -113,22 +113,22 @@ def test_a_text_that_does_not_fit_is_shown_with_what_would() -> None:
         ({"mode": "batch"}, "wrong-mode"),
     ],
 )
-def test_values_that_are_none(named: dict[str, Any], expected: str) -> None:
+def test_invalid_value_has_its_code(named: dict[str, Any], expected: str) -> None:
     assert expected in codes(XID, **{"context": {"a": "b"}, **named})
 
 
-def test_a_definition_that_is_not_there() -> None:
+def test_unknown_definition_is_an_error() -> None:
     assert codes("/messagegroups/g/messages/n") == ["not-buildable"]
 
 
-def test_a_definition_with_another_envelope() -> None:
+def test_definition_with_another_envelope_is_not_buildable() -> None:
     other = catalog(envelope="Other/1.0", envelopemetadata={})
     with pytest.raises(WirebookError) as error:
         other.build(XID, attributes={"source": "/s"})
     assert "not-buildable" in [problem.code for problem in error.value.problems]
 
 
-def test_try_build_tells_and_does_not_raise() -> None:
+def test_try_build_returns_problems() -> None:
     built = catalog().try_build(XID, BuildRequest({"a": "b"}, protocol="KAFKA", attributes={"id": "1"}))
     assert isinstance(built.wire, KafkaRecord)
     assert built.problems == ()
@@ -137,7 +137,7 @@ def test_try_build_tells_and_does_not_raise() -> None:
     assert [problem.code for problem in built.errors] == ["missing-context"]
 
 
-def test_an_endpoint_of_http_is_posted_to() -> None:
+def test_http_request_has_method_post_by_default() -> None:
     wire = catalog().build(XID, {"a": "b"}, {"n": 1})
     assert isinstance(wire, HttpMessage)
     assert (wire.method, wire.body) == ("POST", '{"n":1}')

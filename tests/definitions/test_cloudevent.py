@@ -157,7 +157,7 @@ def test_match_without_envelope_has_no_event(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["HTTP", "KAFKA", "MQTT/5.0", "AMQP/1.0"])
-def test_event_that_a_definition_without_envelope_takes_stays_an_event(protocol: str) -> None:
+def test_event_matched_by_a_definition_without_envelope_stays_an_event(protocol: str) -> None:
     document = {"messagegroups": {"g": {"messages": {"m": {"protocol": protocol, "protocoloptions": {}}}}}}
     four = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
     for parts in (binary(protocol, four), structured(protocol, four)):

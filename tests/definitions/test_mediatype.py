@@ -22,7 +22,7 @@ from wirebook.definitions.compile.mediatype import inferred_content_type, parse_
         ('a/b; q="a;b"', 'a/b; q="a;b"', True),
     ],
 )
-def test_fits(declared: str, actual: str, fits: bool) -> None:
+def test_content_type_satisfies_declared_one(declared: str, actual: str, fits: bool) -> None:
     one, other = parse_media_type(declared), parse_media_type(actual)
     assert one is not None
     assert other is not None
@@ -30,16 +30,16 @@ def test_fits(declared: str, actual: str, fits: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "json", "a/", "/b", "a/b c", "a/b; x", 'a/b; x="', "a/b" + ";x=1" * 1000])
-def test_no_media_type(text: str) -> None:
+def test_invalid_media_type_is_none(text: str) -> None:
     assert parse_media_type(text) is None
 
 
 @given(st.text())
-def test_any_text_ends(text: str) -> None:
+def test_long_text_is_parsed_in_bounded_time(text: str) -> None:
     parse_media_type(text)
 
 
-def test_inferred() -> None:
+def test_content_type_is_inferred_from_the_schema_format() -> None:
     assert inferred_content_type("JSONSchema/Draft-07") == "application/json"
     assert inferred_content_type("Protobuf/3") == "application/protobuf"
     assert inferred_content_type("mine/1") is None

@@ -40,7 +40,7 @@ def messages() -> list[MessageView]:
     return views()
 
 
-def test_against_messages(messages: list[MessageView]) -> None:
+def test_overlapping_definitions_share_a_message(messages: list[MessageView]) -> None:
     """Nothing is claimed that a message contradicts; and of what is so, most is seen."""
     chooser = random.Random(5)
     seen = missed = 0
@@ -67,7 +67,7 @@ def test_against_messages(messages: list[MessageView]) -> None:
     assert missed < 20  # the texts are few: what fits none of them by chance
 
 
-def test_where_two_meet_a_message_fits_both() -> None:
+def test_example_of_an_overlap_matches_both_definitions() -> None:
     for first, second in product(product(SEGMENTS[:8], repeat=2), repeat=2):
         one, other = definition(*first), definition(*second)
         met = overlap_of(one, other)
@@ -79,13 +79,13 @@ def test_where_two_meet_a_message_fits_both() -> None:
         assert match_metadata(other, view), (first, second, met)
 
 
-def test_beginnings_keep_definitions_apart() -> None:
+def test_different_prefixes_do_not_overlap() -> None:
     pairs = DefinitionPairs([definition(f"order{number:05}-{{x}}") for number in range(3_000)])
     assert len(list(pairs)) < 30_000
     assert pairs.complete
 
 
-def test_every_pair_that_shares_messages_is_compared(messages: list[MessageView]) -> None:
+def test_every_pair_with_a_common_message_is_compared(messages: list[MessageView]) -> None:
     chooser = random.Random(7)
     definitions = [definition(*chooser.choices(SEGMENTS, k=chooser.choice((2, 2, 1, 3)))) for _ in range(60)]
     fits = [{i for i, view in enumerate(messages) if match_metadata(d, view)} for d in definitions]

@@ -138,7 +138,7 @@ def codes(result: Built) -> set[str]:
 @pytest.mark.parametrize("protocol", OPTIONS)
 @settings(max_examples=150)
 @given(data=st.data())
-def test_any_context(protocol: str, data: st.DataObject) -> None:
+def test_any_context_is_read_back_or_rejected(protocol: str, data: st.DataObject) -> None:
     """What is built gives its context back; what is not has a reason."""
     definition = data.draw(definitions(protocol))
     context = data.draw(st.fixed_dictionaries(dict.fromkeys(NAMES, ANY)))
@@ -151,7 +151,7 @@ def test_any_context(protocol: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("protocol", OPTIONS)
 @settings(max_examples=150)
 @given(data=st.data())
-def test_a_plain_context_is_always_built(protocol: str, data: st.DataObject) -> None:
+def test_plain_context_is_always_built(protocol: str, data: st.DataObject) -> None:
     definition = data.draw(definitions(protocol))
     context = data.draw(st.fixed_dictionaries(dict.fromkeys(NAMES, SAFE)))
     result = check(definition, context)
@@ -159,5 +159,5 @@ def test_a_plain_context_is_always_built(protocol: str, data: st.DataObject) -> 
         assert {problem.code for problem in result.errors} == {"placeholder-conflict"}, result.problems
 
 
-def test_refusals_are_codes() -> None:
+def test_rejections_have_problem_codes() -> None:
     assert set(CODES) >= REFUSALS

@@ -17,7 +17,7 @@ PLACES = {each.name: each for each in (t.TEXT, t.URI, t.PATH, t.QUERY, t.MQTT_TO
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: f"{v['template']} ~ {v['text']}")
-def test_vector(vector: dict[str, Any]) -> None:
+def test_template_vector(vector: dict[str, Any]) -> None:
     template = t.parse_template(vector["template"], PLACES[vector.get("place", "text")])
     split = template.match(vector["text"])
     found = None if split is None else bindings(template, split)
@@ -39,30 +39,30 @@ def solved(*slots: tuple[str, str, t.TemplateContext]) -> t.Solution:
     return t.solve(units)
 
 
-def test_another_slot_decides_an_ambiguous_split() -> None:
+def test_ambiguous_split_is_decided_by_another_slot() -> None:
     solution = solved(("{tenant}-{device}", "a-b-c", t.TEXT), ("{tenant}/{device}", "a-b/c", t.URI))
     assert not solution.ambiguous
     assert solution.bindings(["0", "1"]) == {"tenant": "a-b", "device": "c"}
 
 
-def test_remaining_freedom_is_flagged() -> None:
+def test_undecided_split_is_ambiguous() -> None:
     solution = solved(("{tenant}-{device}", "a-b-c", t.TEXT))
     assert solution.ambiguous
     assert solution.bindings(["0"]) == {"tenant": "a", "device": "b-c"}
 
 
-def test_one_name_two_values_is_a_conflict() -> None:
+def test_different_values_of_one_name_conflict() -> None:
     solution = solved(("{id}", "1", t.TEXT), ("x/{id}", "x/2", t.TEXT))
     assert solution.conflict == t.PlaceholderConflict("id", "0", "1", "1", "2")
 
 
-def test_values_compare_decoded_where_the_slot_is_a_uri() -> None:
+def test_values_in_uris_compare_decoded() -> None:
     solution = solved(("/t/{id}", "/t/a%20b", t.URI), ("{id}", "a b", t.TEXT))
     assert solution.conflict is None
     assert solution.bindings(["0", "1"]) == {"id": "a b"}
 
 
-def test_a_name_twice_in_one_value() -> None:
+def test_repeated_name_has_one_value() -> None:
     assert solved(("{a}-{a}", "x-x", t.TEXT)).conflict is None
     assert solved(("{a}-{a}", "x-y", t.TEXT)).conflict is not None
 
@@ -71,7 +71,7 @@ VALUES = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, m
 
 
 @given(VALUES, VALUES)
-def test_an_embedded_uri_placeholder_comes_back(first: str, second: str) -> None:
+def test_embedded_uri_placeholder_is_read_back(first: str, second: str) -> None:
     template = t.parse_template("/a/{x}/b/{y}", t.URI)
     split = template.match(template.expand({"x": first, "y": second}))
     assert split is not None
@@ -82,7 +82,7 @@ def test_an_embedded_uri_placeholder_comes_back(first: str, second: str) -> None
     st.lists(st.sampled_from(["{a}", "{b}", "-", ".", "x", "/"]), min_size=1, max_size=12),
     st.text("ab-./x", max_size=30),
 )
-def test_a_reading_rebuilds_its_text(parts: list[str], text: str) -> None:
+def test_captures_rebuild_the_text(parts: list[str], text: str) -> None:
     template = t.parse_template("".join(parts))
     split = template.match(text)
     if split is None:
@@ -96,14 +96,14 @@ def test_a_reading_rebuilds_its_text(parts: list[str], text: str) -> None:
     st.text("x/.#\n\0\\]", max_size=12),
     st.sampled_from([*PLACES.values()]),
 )
-def test_the_expression_reads_as_the_scan_does(parts: list[str], text: str, place: t.TemplateContext) -> None:
+def test_regular_expression_agrees_with_scan(parts: list[str], text: str, place: t.TemplateContext) -> None:
     template = t.parse_template("".join(parts), place)
     for each in (text, template.expand({"a": text[:3], "b": text[3:]}, encoding="raw")):
         assert template.match(each) == template._scan(each)
 
 
 @pytest.mark.parametrize("char", ["-", "a", "%", "/", "-a"])
-def test_adversarial_texts_end(char: str) -> None:
+def test_adversarial_text_is_matched_in_bounded_time(char: str) -> None:
     template = t.parse_template("".join(f"{{p{number}}}-" for number in range(20)) + "z")
     assert template.match(char * 10_000) is None
     plain = t.parse_template("/".join(f"a{{p{number}}}" for number in range(20)) + "/z")
@@ -114,5 +114,5 @@ def test_adversarial_texts_end(char: str) -> None:
     solved((again.text, "x-" * 5_000 + "a", t.TEXT), (again.text, "x-" * 5_000 + "a", t.TEXT))
 
 
-def test_half_a_surrogate_pair_is_encoded_as_a_character_would_be() -> None:
+def test_lone_surrogate_is_percent_encoded() -> None:
     assert t.percent_encode("a\ud800 b") == "a%ED%A0%80%20b"

@@ -20,7 +20,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("type_", "kind", "value"), ROWS, ids=lambda part: str(part)[:40])
-def test_vector(type_: str, kind: str, value: Any) -> None:
+def test_value_vector(type_: str, kind: str, value: Any) -> None:
     if kind == "invalid":
         with pytest.raises(NotOfType):
             canonical(type_, value)
@@ -41,7 +41,7 @@ def test_vector(type_: str, kind: str, value: Any) -> None:
         (None, False),
     ],
 )
-def test_current_time_marker(text: str | None, expected: bool) -> None:
+def test_current_time_marker_is_recognised(text: str | None, expected: bool) -> None:
     assert is_current_time(text) is expected
 
 
@@ -49,7 +49,7 @@ def test_current_time_marker(text: str | None, expected: bool) -> None:
     ("declared", "expected"),
     [("var", "any"), ("datetime", "timestamp"), ("double", "number"), ("banana", None), (5, None), ("uint32", None)],
 )
-def test_type_names(declared: Any, expected: str | None) -> None:
+def test_type_name_is_normalised(declared: Any, expected: str | None) -> None:
     assert type_name(declared) == expected
 
 
@@ -57,6 +57,6 @@ def test_type_names(declared: Any, expected: str | None) -> None:
     st.sampled_from(sorted(CHECKS)),
     st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.binary(), st.none()),
 )
-def test_every_value_is_of_the_type_or_not(type_: str, value: Any) -> None:
+def test_any_value_is_checked_without_an_exception(type_: str, value: Any) -> None:
     with suppress(NotOfType):
         assert canonical(type_, value) == canonical(type_, value)

@@ -95,14 +95,14 @@ def observed(outcome: Any, expected: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["name"], marks=marks(case["name"])) for case in CASES])
-def test_vector(case: Case) -> None:
+def test_matching_vector(case: Case) -> None:
     outcomes = run(case)
     assert [observed(outcome, e) for outcome, e in zip(outcomes, case["expect"], strict=False)] == case["expect"]
     assert len(outcomes) == len(case["expect"])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_form(path: Path) -> None:
+def test_vector_file_has_the_documented_members(path: Path) -> None:
     """Every case has the form that the README describes."""
     for case in cases_of(path):
         assert set(case) <= CASE_MEMBERS, case["name"]
@@ -115,7 +115,7 @@ def test_form(path: Path) -> None:
             assert set(expected.get("codes", ())) <= set(CODES), case["name"]
 
 
-def test_build_form() -> None:
+def test_build_vector_file_has_the_documented_members() -> None:
     """The cases for building have their form too, and known codes."""
     for case in read("build.json")["vectors"]:
         assert set(case) <= BUILD_MEMBERS, case["name"]
@@ -131,18 +131,18 @@ def numbers(value: Any) -> set[Any]:
     return set()
 
 
-def test_every_vector_has_cases() -> None:
+def test_every_vector_number_has_a_case() -> None:
     """The 96 vectors, each with a case at least; 47 is lint's alone."""
     assert {case["vector"] for case in [*CASES, *read("build.json")["vectors"]]} == set(range(1, 97)) - {47}
     assert 47 in numbers(json.loads((FOLDER.parent / "documents" / "lint.json").read_text("utf-8")))
 
 
-def test_names_are_unique() -> None:
+def test_vector_names_are_unique() -> None:
     names = [case["name"] for case in CASES] + [case["name"] for case in read("build.json")["vectors"]]
     assert len(names) == len(set(names))
 
 
-def test_known_failures_are_cases() -> None:
+def test_known_failures_are_vectors() -> None:
     assert set(KNOWN_FAILURES) <= {case["name"] for case in CASES + read("build.json")["vectors"]}
 
 

@@ -39,7 +39,7 @@ def tallies() -> dict[str, Tally]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_reported(fault: str, tallies: dict[str, Tally]) -> None:
+def test_planted_fault_is_reported(fault: str, tallies: dict[str, Tally]) -> None:
     tally = tallies[f"planted {fault}"]
     assert {finding.fault for finding in tally.findings} == {EXPECTED[fault]}
     numbers = {0} if fault == "hashes" else {0, 1}  # every tenth is run again with other hashes
@@ -48,32 +48,32 @@ def test_a_planted_fault_is_reported(fault: str, tallies: dict[str, Tally]) -> N
     assert tally.cases == 2
 
 
-def test_where_a_case_hangs_is_said(tallies: dict[str, Tally]) -> None:
+def test_hanging_case_reports_its_place(tallies: dict[str, Tally]) -> None:
     assert all("in _hangs" in finding.detail for finding in tallies["planted hangs"].findings)
 
 
 @pytest.mark.parametrize("fault", ["raises", "dies", "eats"])
-def test_a_finding_is_made_small(fault: str, tallies: dict[str, Tally]) -> None:
+def test_finding_is_minimised(fault: str, tallies: dict[str, Tally]) -> None:
     assert smallest(tallies[f"planted {fault}"].findings[0], LIMITS) == {"text": "!"}
 
 
-def test_a_kind_without_faults_has_no_findings() -> None:
+def test_sound_target_has_no_findings() -> None:
     tally = campaign({"templates": range(20)}, 7, Limits(), quiet)["templates"]
     assert (tally.cases, tally.findings, len(tally.digests)) == (20, [], 20)
 
 
-def test_making_small_keeps_what_fails() -> None:
+def test_minimised_input_still_fails() -> None:
     given = {"a": "xx", "b": [1, {"c": "ab!cd"}], "d": b"123"}
     *_, last = shrunk(given, lambda value: "!" in str(value.get("b")))
     assert last == {"b": [{"c": "!"}]}
 
 
-def test_inputs_are_written_down_and_read_again() -> None:
+def test_inputs_are_saved_and_loaded() -> None:
     given = {"a": b"\xff", "b": [b"x", {"c": None}], "d": "\ud800"}
     assert from_json(to_json(given)) == given
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_inputs_come_from_the_seed_alone(kind: Kind) -> None:
+def test_inputs_depend_only_on_the_seed(kind: Kind) -> None:
     assert kind.input(3, 5) == kind.input(3, 5)
     assert from_json(to_json(kind.input(3, 6))) == kind.input(3, 6)

@@ -19,12 +19,12 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "case"), CASES, ids=[f"{kind}: {case['description']}" for kind, case in CASES])
-def test_case(kind: str, case: dict[str, Any]) -> None:
+def test_fixed_finding_stays_fixed(kind: str, case: dict[str, Any]) -> None:
     given = from_json(case["input"])
     found = run_case(kind_named(kind), given, Limits(memory=1 << 60))
     assert "fault" not in found, found["detail"]
 
 
-def test_there_are_cases() -> None:
+def test_fixed_findings_exist() -> None:
     assert CASES
     assert fault_of(ZeroDivisionError())["fault"].startswith("ZeroDivisionError")

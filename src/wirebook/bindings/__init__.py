@@ -1,8 +1,9 @@
-"""Bindings: wire records of five protocols, the capture format, and the CloudEvents rules between them.
+"""Bindings: the wire records of five protocols, the capture format, and the CloudEvents rules of each protocol.
 
-In: `parse_record` (a line of a capture file), `decode_records` (many lines), `read_parquet_batch`, `read_events` (plain
-files of CloudEvents). `read_message` takes a wire record to the messages it carries, `read_record` a line at once.
-Protocol slots: `slots`. Out: `write_event`, `write_native`, `with_slots`, and `to_line` for the capture file.
+Reading: `parse_record` (a line of a capture file), `decode_records` (many lines) and `read_parquet_batch` return wire
+records; `read_message` returns the messages in a wire record; `read_record` does both for a line. `read_events` reads
+plain files of CloudEvents. `slots` returns the protocol slots of a wire record. Writing: `write_event`, `write_native`,
+`with_slots`, and `to_line` for a line of a capture file.
 
 Spec: docs/semantics.md#cloudevents-over-each-protocol, docs/capture-format.md; *-protocol-binding.md; json-format.md
 """

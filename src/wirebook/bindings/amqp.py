@@ -1,8 +1,8 @@
 """CloudEvents over AMQP 1.0: attributes in the application properties, data in the body.
 
-Rules: attribute `x` is the application property ``cloudEvents_x`` or ``cloudEvents:x`` (the prefix exactly so, one
-separator in a message); its value is the native type or the canonical string; `datacontenttype` is the property
-`content-type`. The body is a data section, or on receipt an amqp-value of a string or binary.
+Attribute `x` is the application property ``cloudEvents_x`` or ``cloudEvents:x``, with the same separator in the whole
+message. Its value has the native type, or is the canonical string. `datacontenttype` is the property `content-type`.
+The body is a data section; a received body may also be an amqp-value of a string or binary.
 
 Spec: amqp-protocol-binding.md; docs/semantics.md D31
 """
@@ -39,6 +39,7 @@ _NUL: Final = re.compile(r"\x00")
 
 
 def read(wire: AmqpMessage) -> tuple[Received, ...]:
+    """Read the message."""
     parts = WireParts(BINDING, wire, bytes_of(wire.body), _content_type(wire.properties))
     separators = set()
     for name, value in (wire.application_properties or {}).items():
@@ -47,7 +48,7 @@ def read(wire: AmqpMessage) -> tuple[Received, ...]:
             if (attribute := native(value)) is not None:
                 add_attribute(parts.attributes, name[12:], attribute, parts.problems)
     if len(separators) > 1:
-        expected, actual = "one separator, '_' or ':'", "both"
+        expected, actual = "a single separator, '_' or ':'", "both"
         slot = "application-properties"
         parts.problems.append(Problem("mixed-separators", slot=slot, expected=expected, actual=actual))
     map_content_type(parts)
@@ -60,7 +61,7 @@ def _content_type(properties: dict[str, Any] | None) -> str | None:
 
 
 def slots(wire: AmqpMessage) -> dict[str, Any]:
-    """The six sections by their names, as maps of Python values (`wirebook.bindings.amqp_types`)."""
+    """The slots: the six sections as maps of Python values (`wirebook.bindings.amqp_types`)."""
     return {name: natives(getattr(wire, field)) for name, field in SECTIONS.items()}
 
 
@@ -68,7 +69,7 @@ def slots(wire: AmqpMessage) -> dict[str, Any]:
 
 
 def fill(wire: AmqpMessage, contents: Contents) -> AmqpMessage:
-    """`wire` with these attributes in native types, content type and data, in one data section."""
+    """Set the attributes in native types, the content type, and the data as one data section."""
     properties = dict(wire.properties or {})
     if contents.content_type is not None:
         properties["content-type"] = contents.content_type
@@ -80,7 +81,7 @@ def fill(wire: AmqpMessage, contents: Contents) -> AmqpMessage:
 
 
 def with_slots(wire: AmqpMessage, options: dict[str, Any]) -> tuple[AmqpMessage, list[Problem]]:
-    """`wire` with properties of its sections set: section name -> {name: Python value}."""
+    """Set properties of the sections. `options`: section name -> {name: Python value}."""
     problems = list(_check(options))
     if problems:
         return wire, problems
@@ -93,27 +94,27 @@ def with_slots(wire: AmqpMessage, options: dict[str, Any]) -> tuple[AmqpMessage,
 
 
 def check_sections(wire: AmqpMessage) -> Iterator[Problem]:
-    """What a writer refuses of the sections that a message has, however it was made."""
+    """Check the sections of any message by the rules for writers."""
     sections = {name: getattr(wire, field) or {} for name, field in SECTIONS.items()}
     return _check(
-        {name: {key: _bytes_as_such(each) for key, each in found.items()} for name, found in sections.items()}
+        {name: {key: _binary_as_bytes(value) for key, value in section.items()} for name, section in sections.items()}
     )
 
 
-def _bytes_as_such(value: Any) -> Any:
+def _binary_as_bytes(value: Any) -> Any:
     with suppress(ValueError):
         return native(value) if type_of(value) == "binary" else value
     return value
 
 
 def _with_separator(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Application properties with the separator that declared attributes have: one message has one of them."""
+    """Use the separator of the new attributes for the old ones, too, because a message must not mix them."""
     if not any(name.startswith(f"{PREFIX}:") for name in new):
         return old
     return {name.replace(f"{PREFIX}_", f"{PREFIX}:", 1): value for name, value in old.items()}
 
 
-_TEXT: Final = text(_NUL, "a text without NUL")
+_TEXT: Final = text(_NUL, "a string without NUL")
 _SYMBOL: Final = text(_NOT_ASCII, "printable ASCII")
 _UINT: Final = integer(0, 2**32 - 1)
 
@@ -124,7 +125,7 @@ def _time(slot: str, value: Any) -> Iterator[Problem]:
 
 
 def _simple(slot: str, value: Any) -> Iterator[Problem]:
-    """What application properties may hold: no lists and maps."""
+    """A value of an application property, which must not be a list or a map."""
     if isinstance(value, (list, tuple)) or (
         isinstance(value, dict) and type_of(value) in (None, "list", "map", "array")
     ):
@@ -139,7 +140,7 @@ def _any(slot: str, value: Any) -> Iterator[Problem]:
     elif isinstance(value, int):
         yield from integer(-(2**63), 2**64 - 1)(slot, int(value))
     elif not isinstance(value, (float, bytes, list, dict, type(None))):
-        yield rejected("wrong-type", slot, "a value that AMQP has", value)
+        yield rejected("wrong-type", slot, "a value of an AMQP type", value)
     else:
         yield from _typed(slot, value)
 

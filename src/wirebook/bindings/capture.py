@@ -1,10 +1,10 @@
-"""The capture format: one wire record per line of JSON (docs/capture-format.md).
+"""Read and write the capture format: one wire record per line of JSON (docs/capture-format.md).
 
-It is a public format: a record that is wrong is answered with the member and what was expected there. A member that the
-format does not have is reported and otherwise left alone; a member that occurs twice makes the record malformed.
+The problem of an invalid record names the member and the expected value. Unknown members are reported and ignored. A
+repeated member makes the record malformed.
 
-`parse_record` is the reference. `decode_records` reads many lines quickly, and leaves every line that is not plain to
-`parse_record`: what it decodes, it decodes to the same record.
+`parse_record` is the reference. `decode_records` reads many lines quickly and skips every line that it might read
+differently; the caller passes those to `parse_record`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Parsed(NamedTuple):
-    """A record, or None, and what is to be said about it; `value` is the JSON object, as far as there is one."""
+    """A parsed record, or None if it is invalid, and its problems. `value` is the JSON object, if there is one."""
 
     wire: AnyMessage | None
     problems: tuple[Problem, ...] = ()
@@ -59,7 +59,10 @@ class Parsed(NamedTuple):
 
 
 def parse_record(line: bytes) -> Parsed:
-    """The record in a line. Problems: malformed-record, unknown-protocol, too-large, too-deep, unknown-member."""
+    """Parse the record of a line.
+
+    Problems: ``malformed-record``, ``unknown-protocol``, ``too-large``, ``too-deep``, ``unknown-member``.
+    """
     if len(line) > MAX_RECORD_BYTES:
         return Parsed(None, (_too_large(line),))
     try:
@@ -67,15 +70,15 @@ def parse_record(line: bytes) -> Parsed:
     except JsonError as error:
         return Parsed(None, (_unparsable(error),))
     if not isinstance(value, dict):
-        return Parsed(None, (_wrong(None, "an object with the member 'protocol'", value),))
+        return Parsed(None, (_malformed(None, "an object with the member 'protocol'", value),))
     duplicate = first_duplicate(line) if may_have_duplicates(line, value) else None
     if duplicate is not None:
-        return Parsed(None, (_wrong(shown(duplicate[0]), "each member once", "twice"),), value)
+        return Parsed(None, (_malformed(shown(duplicate[0]), "a single member", "two members"),), value)
     return record_of(value)
 
 
 def record_of(value: dict[str, Any]) -> Parsed:
-    """The record that a JSON object is."""
+    """Parse the record of a JSON object."""
     protocol = value.get("protocol")
     cls = CLASSES.get(protocol.upper()) if isinstance(protocol, str) else None
     if cls is None:
@@ -83,39 +86,39 @@ def record_of(value: dict[str, Any]) -> Parsed:
     try:
         wire = msgspec.convert({**value, "protocol": cls.protocol}, cls)
     except msgspec.ValidationError as error:
-        return Parsed(None, (_explained(error, value),), value)
+        return Parsed(None, (_validation_problem(error, value),), value)
     wrong = tuple(itertools.islice(_wrong_values(wire), MAX_REPORTED))
     return Parsed(None, wrong, value) if wrong else Parsed(wire, tuple(_unknown(wire, value)), value)
 
 
 def to_record(wire: AnyMessage) -> dict[str, Any]:
-    """The JSON object of a record: `parse_record` of its text gives the record back."""
+    """The JSON object of a record; `parse_record` reads it back."""
     record: dict[str, Any] = msgspec.to_builtins(wire)
     return record
 
 
 def to_line(wire: AnyMessage) -> bytes:
-    """The line of a record, without its newline."""
+    """The line of a record, without a newline."""
     return _encode(wire)
 
 
-# -- what is wrong --------------------------------------------------------------------------------------------------
+# -- problems -------------------------------------------------------------------------------------------------------
 
-_BYTES = 'a text, or {"base64": "..."}'
+_BYTES = 'a string, or {"base64": "..."}'
 _PAIRS = f"an array of [name, value], the value {_BYTES}"
 _TIME = "an RFC 3339 time"
 _SECTION = "an object"
 EXPECTED: Final = {
     "received": _TIME,
     "endpoint": "the XID of an endpoint",
-    "method": "a text",
-    "target": "a text: the request target with its query",
+    "method": "a string",
+    "target": "a string: the request target with its query",
     "status": "an integer from 100 to 999",
     "headers": f"{_PAIRS} (or null, for Kafka)",
     "body": f"{_BYTES} or null",
-    "topic": "a text",
-    "partition": "an integer, not negative",
-    "offset": "an integer, not negative",
+    "topic": "a string",
+    "partition": "a non-negative integer",
+    "offset": "a non-negative integer",
     "timestamp": _TIME,
     "key": f"{_BYTES} or null",
     "value": f"{_BYTES} or null",
@@ -125,9 +128,9 @@ EXPECTED: Final = {
     "properties": _SECTION,
     "properties.payload_format": "0 or 1",
     "properties.message_expiry_interval": "an integer from 0 to 4294967295",
-    "properties.response_topic": "a text",
+    "properties.response_topic": "a string",
     "properties.correlation_data": f"{_BYTES} or null",
-    "properties.content_type": "a text",
+    "properties.content_type": "a string",
     "user_properties": _PAIRS,
     "header": _SECTION,
     "delivery-annotations": _SECTION,
@@ -135,8 +138,8 @@ EXPECTED: Final = {
     "application-properties": _SECTION,
     "footer": _SECTION,
     "body-section": "'data' or 'amqp-value'",
-    "subject": "a text",
-    "reply-to": "a text",
+    "subject": "a string",
+    "reply-to": "a string",
     "data": f"{_BYTES} or null",
 }
 _TIMES: Final = ("received", "timestamp")
@@ -145,7 +148,7 @@ _PLACE: Final = re.compile(r" - at `\$\.?(.*)`\Z", re.DOTALL)
 _STEP: Final = re.compile(r"\[([0-9]+)\]|([^.\[]+)")
 
 
-def _wrong(slot: str | None, expected: str, actual: Any) -> Problem:
+def _malformed(slot: str | None, expected: str, actual: Any) -> Problem:
     message = f"{slot or 'the record'} must be {expected}"
     return Problem("malformed-record", message, slot=slot, expected=expected, actual=shown(actual))
 
@@ -155,25 +158,31 @@ def _too_large(line: bytes) -> Problem:
 
 
 def _unparsable(error: JsonError) -> Problem:
-    found = f"{error.message} (byte {error.offset})"
+    message = f"{error.message} (byte {error.offset})"
     if error.code == "payload-too-deep":
-        return Problem("too-deep", found, expected="no deeper nesting", actual=error.message)
-    return Problem("malformed-record", found, expected="one JSON object", actual=found)
+        return Problem("too-deep", message, expected="no deeper nesting", actual=error.message)
+    return Problem("malformed-record", message, expected="one JSON object", actual=message)
 
 
 def _unknown_protocol(value: dict[str, Any]) -> Problem:
     if "protocol" not in value:
-        return _wrong("protocol", f"there: one of {', '.join(PROTOCOLS)}", None)
+        return _malformed("protocol", f"one of {', '.join(PROTOCOLS)}", None)
     expected, actual = f"one of {', '.join(PROTOCOLS)}", shown(value["protocol"])
-    return Problem("unknown-protocol", f"{actual!r} is no protocol", slot="protocol", expected=expected, actual=actual)
+    return Problem(
+        "unknown-protocol",
+        f"{actual!r} is not a supported protocol; it must be {expected}",
+        slot="protocol",
+        expected=expected,
+        actual=actual,
+    )
 
 
-def _explained(error: msgspec.ValidationError, value: dict[str, Any]) -> Problem:
+def _validation_problem(error: msgspec.ValidationError, value: dict[str, Any]) -> Problem:
     place = _PLACE.search(str(error))
     path = place[1] if place else ""
     member = ".".join(re.sub(r"\[[0-9]+\]", "", path).split(".")[:2])
     expected = EXPECTED.get(member) or EXPECTED.get(member.partition(".")[0])
-    return _wrong(path or None, expected or str(error).partition(" - at ")[0], _value_at(value, path))
+    return _malformed(path or None, expected or str(error).partition(" - at ")[0], _value_at(value, path))
 
 
 def _value_at(value: Any, path: str) -> Any:
@@ -189,7 +198,7 @@ def _wrong_values(wire: AnyMessage) -> Iterator[Problem]:
     for name in _TIMES:
         text = getattr(wire, name, None)
         if text is not None and not _IS_TIME.match(text):
-            yield _wrong(name, _TIME, text)
+            yield _malformed(name, _TIME, text)
     if isinstance(wire, AmqpMessage):
         yield from _wrong_amqp(wire)
 
@@ -200,10 +209,10 @@ def _wrong_amqp(wire: AmqpMessage) -> Iterator[Problem]:
             try:
                 native(value)
             except ValueError as error:
-                yield _wrong(f"{section}.{shown(name)}", f"{type_of(value)}: {error}", next(iter(value.values())))
+                yield _malformed(f"{section}.{shown(name)}", f"{type_of(value)}: {error}", next(iter(value.values())))
 
 
-# Reading: an unknown member is information, not an error: other tools may add to a public format.
+# Reading: an unknown member is a note, not an error, because other tools may extend the format.
 def _unknown(wire: AnyMessage, value: dict[str, Any]) -> Iterator[Problem]:
     yield from _unknown_members("", value, ("protocol", *MEMBERS[type(wire)]))
     if isinstance(wire, Mqtt5Publish) and wire.properties is not None:
@@ -221,60 +230,59 @@ def _unknown_members(prefix: str, value: dict[str, Any], names: Sequence[str]) -
 
 
 def decode_records(lines: Sequence[bytes]) -> list[AnyMessage | None]:
-    """The records of many lines; None for a line that `parse_record` must read.
+    """Decode the records of many lines. None stands for a line that `parse_record` must read.
 
-    Cost: about 4 µs for a line of 600 bytes, of which 2.5 are the JSON parser's.
+    Cost: about 4 µs for a line of 600 bytes, 2.5 µs of them in the JSON parser.
     """
     records = [_decode_plain(line) for line in lines]
     for start in range(0, len(lines), _CHUNK):
         places = [place for place in range(start, min(start + _CHUNK, len(lines))) if records[place] is not None]
         kept = [record for record in records[start : start + _CHUNK] if record is not None]
-        for unsettled in _unsettled([lines[place] for place in places], kept):
-            records[places[unsettled]] = None
+        for uncertain in _uncertain_lines([lines[place] for place in places], kept):
+            records[places[uncertain]] = None
     return records
 
 
-_CHUNK: Final = 512  # as much text as stays in a processor's cache
+_CHUNK: Final = 512  # lines; their text fits in the cache of the processor
 
 
-def _unsettled(lines: list[bytes], records: list[AnyMessage]) -> set[int]:
-    """The places of lines that may have a member twice, or one that is unknown, or a time that is none.
+def _uncertain_lines(lines: list[bytes], records: list[AnyMessage]) -> set[int]:
+    """Indexes of lines that may have a repeated or unknown member, or an invalid time.
 
-    Rule for members: a line has as many that are not null as its record has; and each null is a member of its own, null
-    in the record too (so none was given twice). What looks like ``{"base64": ...}`` counts as no member, and so must be
-    bytes in the record.
+    A line is certain if it has as many non-null members as its record, and each null is a different member that is null
+    in the record, too. ``{"base64": ...}`` does not count as a member, so it must be bytes in the record.
     """
     names = count_members(lines)
     values = names.counts - names.nulls - names.wrappers
     agree = (values == [_member_count(record) for record in records]) & ~names.doubtful
-    unsettled = set((~(agree & _sound_times(records))).nonzero()[0].tolist())
+    uncertain = set((~(agree & _valid_times(records))).nonzero()[0].tolist())
     wrapped = names.wrappers.nonzero()[0].tolist()
-    unsettled |= {place for place in wrapped if names.wrappers[place] != _base64_count(records[place])}
+    uncertain |= {place for place in wrapped if names.wrappers[place] != _base64_count(records[place])}
     seen: set[tuple[int, bytes]] = set()
     for place, colon in zip(names.null_texts, names.null_places, strict=True):
         name = name_before(lines[place], colon)
         field = _FIELD[type(records[place])].get(name, "")
         if (place, name) in seen or getattr(records[place], field, 0) is not None:
-            unsettled.add(place)
+            uncertain.add(place)
         seen.add((place, name))
-    return unsettled
+    return uncertain
 
 
-def _sound_times(records: list[AnyMessage]) -> npt.NDArray[np.bool_]:
-    """Where what should be a time is one: a tenth of what it costs record by record."""
-    sound = np.ones(len(records), bool)
+def _valid_times(records: list[AnyMessage]) -> npt.NDArray[np.bool_]:
+    """A mask of the records with valid times. This costs a tenth of checking each record."""
+    valid = np.ones(len(records), bool)
     for name in _TIMES:
         values = pa.array([getattr(record, name, None) for record in records], pa.string())
         if values.null_count < len(values):
-            sound &= pc.fill_null(pc.match_substring_regex(values, _IS_TIME_RE2), True).to_numpy(zero_copy_only=False)
-    return sound
+            valid &= pc.fill_null(pc.match_substring_regex(values, _IS_TIME_RE2), True).to_numpy(zero_copy_only=False)
+    return valid
 
 
 _IS_TIME_RE2: Final = TIME_PATTERN.replace(r"\Z", "$")
 
 
 def _member_count(record: AnyMessage) -> int:
-    """How many members that are not null a plain record has, without those of ``{"base64": ...}``."""
+    """The number of non-null members of a plain record, without those of ``{"base64": ...}``."""
     values = astuple(record)
     count = 1 + len(values) - values.count(None)
     if type(record) is AmqpMessage:
@@ -287,7 +295,7 @@ def _member_count(record: AnyMessage) -> int:
 
 
 def _base64_count(record: AnyMessage) -> int:
-    """How many values of a record are bytes that are no text."""
+    """The number of values of a record that are bytes and not text."""
     values = list(astuple(record))
     values += [value for pairs in values if type(pairs) is list for _, value in pairs]
     if type(record) is Mqtt5Publish and record.properties is not None:
@@ -310,12 +318,12 @@ _NESTED: Final = frozenset({"list", "array", "map"})
 
 
 def _is_plain_amqp(record: AmqpMessage) -> bool:
-    """Are all values in the sections scalars, and the typed ones sound?"""
+    """Whether all sections are plain."""
     return all(is_plain_section(getattr(record, name) or {}) for name in _FIELDS)
 
 
 def is_plain_section(section: dict[str, Any]) -> bool:
-    """Are all values of an AMQP section scalars, and the typed ones sound?"""
+    """Whether all values of an AMQP section are scalars, and the typed ones are valid."""
     return all(map(_is_plain, section.values()))
 
 

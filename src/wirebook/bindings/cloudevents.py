@@ -1,12 +1,12 @@
-"""Is it a CloudEvent, in which mode, and is it a sound one: the rules that all bindings share.
+"""Decide whether a message is a CloudEvent, in which content mode, and whether it is valid: the rules of all bindings.
 
-Rule: a content type ``application/cloudevents...`` says structured (or batch), whatever follows: what does not parse
-then is malformed, an event format that is not JSON unsupported. Otherwise the binary form counts: all four of
-`specversion`, `id`, `source`, `type` make a CloudEvent, some of them a malformed one, none a native message. For MQTT
-5.0, whose attributes have bare names, `specversion` with another of the four is "some".
+A content type ``application/cloudevents...`` means structured or batch mode. The event is then malformed if it cannot
+be parsed, and unsupported if its format is not JSON. Otherwise a message with all of `specversion`, `id`, `source` and
+`type` is a CloudEvent in binary mode, with some of them a malformed one, and with none of them a native message. MQTT
+5.0 has attributes without a prefix, so there `specversion` and another of the four are required.
 
-The reader reports and never repairs: of an attribute sent twice the first counts; in structured mode the body wins
-over headers that repeat an attribute.
+Readers report faults and never repair them. The first of repeated attributes counts. In structured mode, the event
+takes precedence over headers with the same attribute.
 
 Spec: docs/semantics.md#cloudevents-over-each-protocol; *-protocol-binding.md#3
 """
@@ -32,13 +32,17 @@ from wirebook.schema.payload import Payload
 
 MAX_PROBLEMS: Final = 20
 _PREFIX: Final = "application/cloudevents"
-_FOUR: Final = frozenset(MANDATORY)
-_NONE: Final[frozenset[str]] = frozenset()
+_MANDATORY_NAMES: Final = frozenset(MANDATORY)
+_NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What differs between the bindings: is there a batch, does the bare media type mean JSON, are names bare."""
+    """The differences between bindings.
+
+    `batch`: there is a batch mode. `bare_is_json`: ``application/cloudevents`` means JSON. `bare_names`: attributes
+    have no prefix.
+    """
 
     protocol: str
     batch: bool = False
@@ -48,7 +52,7 @@ class Binding:
 
 @dataclass(slots=True)
 class WireParts:
-    """A wire message, taken apart by its binding: `attributes` are those of the binary form."""
+    """The parts of a wire record. `attributes` are those of binary mode."""
 
     binding: Binding
     wire: WireMessage
@@ -58,7 +62,7 @@ class WireParts:
     problems: list[Problem] = field(default_factory=list)
 
     def message(self, kind: Kind, mode: Mode | None, event: JsonEvent, index: int = 0) -> Received:
-        """What was received, with the parts of an event."""
+        """The received message, with the attributes, payload and problems of `event`."""
         return Received(
             protocol=self.binding.protocol,
             wire=self.wire,
@@ -76,9 +80,9 @@ class WireParts:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a writer puts into a wire message.
+    """The content that a writer sets in a wire record.
 
-    Shape: `attributes` without `datacontenttype`, as native values; `texts`, the same as canonical strings.
+    `attributes` are native values, without `datacontenttype`; `texts` are the same as canonical strings.
     """
 
     attributes: dict[str, Any]
@@ -92,7 +96,7 @@ class Contents:
 
 
 def read_parts(parts: WireParts) -> tuple[Received, ...]:
-    """The messages that a wire record carries: one, or those of its batch."""
+    """Read the messages of a wire record: one, or those of its batch."""
     content_type = parts.content_type
     if content_type is not None and content_type[: len(_PREFIX)].lower() == _PREFIX:
         return _read_enveloped(parts, content_type)
@@ -104,18 +108,20 @@ def read_parts(parts: WireParts) -> tuple[Received, ...]:
 
 def _read_binary(parts: WireParts) -> Received:
     attributes, problems = parts.attributes, parts.problems
-    if not _claims(parts):
-        remarks = [problem for problem in problems if problem.severity is not Severity.ERROR]
-        return parts.message("native", None, JsonEvent({}, _payload(parts, None), remarks))
+    if not _has_attributes(parts):
+        notes = [problem for problem in problems if problem.severity is not Severity.ERROR]
+        return parts.message("native", None, JsonEvent({}, _payload(parts, None), notes))
     problems += (malformed(*wrong) for wrong in wrong_attributes(attributes))
     event = JsonEvent(attributes, _payload(parts, attributes.get("datacontenttype")), problems)
     return parts.message(event_kind(problems), "binary", event)
 
 
-def _claims(parts: WireParts) -> bool:
-    """Does the message claim to be a CloudEvent in the binary form?"""
-    some = _FOUR & parts.attributes.keys() if parts.attributes else _NONE
-    return "specversion" in some and len(some) > 1 if parts.binding.bare_names else bool(some)
+def _has_attributes(parts: WireParts) -> bool:
+    """Whether the message has enough attributes to be a CloudEvent in binary mode, valid or malformed."""
+    mandatory = _MANDATORY_NAMES & parts.attributes.keys() if parts.attributes else _NO_NAMES
+    if parts.binding.bare_names:
+        return "specversion" in mandatory and len(mandatory) > 1
+    return bool(mandatory)
 
 
 def _payload(parts: WireParts, declared: Any) -> Payload | None:
@@ -133,19 +139,19 @@ def _read_enveloped(parts: WireParts, content_type: str) -> tuple[Received, ...]
         return (_read_structured(parts),)
     if media_type == BATCH_MEDIA_TYPE and binding.batch:
         return _read_batch(parts)
-    # Reading: a batch over a binding without batches, and the bare media type outside of NATS, name no known format.
+    # Reading: unsupported are a batch in a binding without batches, and, outside of NATS, the type without a format.
     expected = f"{MEDIA_TYPE} or {BATCH_MEDIA_TYPE}" if binding.batch else MEDIA_TYPE
     problem = Problem("unsupported-event-format", slot="content-type", expected=expected, actual=shown(content_type))
     mode: Mode = "batch" if media_type.startswith(f"{_PREFIX}-batch") else "structured"
-    return (_unread(parts, "unsupported", mode, problem),)
+    return (_unreadable(parts, "unsupported", mode, problem),)
 
 
 def _read_structured(parts: WireParts) -> Received:
     try:
         event = read_event(parts.body)
     except NotAnEvent as error:
-        return _unread(parts, "malformed", "structured", error.problem)
-    event.problems.extend(_overridden(parts, event.attributes))
+        return _unreadable(parts, "malformed", "structured", error.problem)
+    event.problems.extend(_overridden_headers(parts, event.attributes))
     return parts.message(event_kind(event.problems), "structured", event)
 
 
@@ -153,17 +159,17 @@ def _read_batch(parts: WireParts) -> tuple[Received, ...]:
     try:
         events = read_batch(parts.body)
     except NotAnEvent as error:
-        return (_unread(parts, "malformed", "batch", error.problem),)
+        return (_unreadable(parts, "malformed", "batch", error.problem),)
     return tuple(parts.message(event_kind(event.problems), "batch", event, index) for index, event in enumerate(events))
 
 
-def _unread(parts: WireParts, kind: Kind, mode: Mode, problem: Problem) -> Received:
-    """An enveloped message whose envelope is closed to us: attributes of the binary form, if any, and raw bytes."""
+def _unreadable(parts: WireParts, kind: Kind, mode: Mode, problem: Problem) -> Received:
+    """A structured message whose event cannot be read: its raw bytes, and the attributes of binary mode, if any."""
     return parts.message(kind, mode, JsonEvent(parts.attributes, _payload(parts, None), [problem, *parts.problems]))
 
 
-def _overridden(parts: WireParts, attributes: dict[str, Any]) -> list[Problem]:
-    """Headers beside a structured event that say something else than the event, which wins."""
+def _overridden_headers(parts: WireParts, attributes: dict[str, Any]) -> list[Problem]:
+    """Headers that differ from the attributes of the structured event, which takes precedence."""
     return [
         Problem("envelope-overrides-header", slot=attribute_slot(name), expected=shown(inside), actual=shown(outside))
         for name, outside in parts.attributes.items()
@@ -184,32 +190,32 @@ def _canonical(value: Any) -> str:
 
 
 def event_kind(problems: list[Problem]) -> Kind:
-    """A CloudEvent, unless a problem is an error."""
+    """``malformed`` if one of the problems is an error, else ``cloudevent``."""
     return "malformed" if problems and any(p.severity is Severity.ERROR for p in problems) else "cloudevent"
 
 
 def bounded(problems: list[Problem]) -> tuple[Problem, ...]:
-    """Not more than a report can use, the errors first then."""
+    """At most 20 problems, errors before others if there are more."""
     if len(problems) > MAX_PROBLEMS:
         problems = sorted(problems, key=lambda problem: problem.severity is not Severity.ERROR)[:MAX_PROBLEMS]
     return tuple(problems)
 
 
-# -- what the bindings use ------------------------------------------------------------------------------------------
+# -- for the bindings ----------------------------------------------------------------------------------------------
 
 
 def add_attribute(attributes: dict[str, Any], name: str, value: Any, problems: list[Problem]) -> None:
-    """Take an attribute from the wire: the first of a repeated one counts."""
+    """Add an attribute. The first of repeated ones counts."""
     if name not in attributes:
         attributes[name] = value
-        # Reading: an attribute sent twice breaks a MUST, but leaves the event readable: reported, not malformed.
+        # Reading: a repeated attribute violates a MUST, but the event is readable: it is reported, not malformed.
     elif attributes[name] != value:
         slot = attribute_slot(shown(name))
         problems.append(Problem("repeated-attribute", slot=slot, expected=shown(attributes[name]), actual=shown(value)))
 
 
 def map_content_type(parts: WireParts) -> None:
-    """The content type is `datacontenttype`; an attribute of that name beside it is a repeat."""
+    """Set `datacontenttype` to the content type. An attribute of that name counts as repeated."""
     if parts.attributes and parts.content_type is not None:
         other = parts.attributes.pop("datacontenttype", parts.content_type)
         parts.attributes["datacontenttype"] = parts.content_type
@@ -217,5 +223,5 @@ def map_content_type(parts: WireParts) -> None:
 
 
 def not_text(name: str, actual: Any) -> Problem:
-    """An attribute's bytes are no text."""
+    """The problem of an attribute whose bytes are not valid UTF-8."""
     return Problem("malformed-cloudevent", slot=attribute_slot(shown(name)), expected="UTF-8", actual=shown(actual))

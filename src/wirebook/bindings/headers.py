@@ -1,6 +1,6 @@
-"""Header lines as HTTP and NATS have them: names ignore case, values are trimmed, order and repeats are kept.
+"""Headers of HTTP and NATS: names ignore case, values are trimmed, order and repetitions are kept.
 
-`replaced` and `check_lines` serve the writers of all bindings with lines.
+Kafka has the same content type header, and uses `replaced` and `wire_lines`, too.
 
 Spec: http-protocol-binding.md#313-metadata-headers; nats-protocol-binding.md#312-metadata-headers;
 docs/semantics.md D30, D34
@@ -26,56 +26,56 @@ _BLANK: Final = " \t"
 
 
 def read_headers(parts: WireParts, headers: Sequence[Pair] | None) -> None:
-    """Take the content type and the ``ce-`` attributes."""
+    """Read the content type and the ``ce-`` attributes into `parts`."""
     for name, value in headers or ():
         lower = name.lower()
         if lower[:3] == PREFIX:
             attribute = lower[3:]
             if type(value) is str and PLAIN(value) and attribute in WELL_KNOWN and attribute not in parts.attributes:
-                parts.attributes[attribute] = value  # the same as below, for the usual ones
+                parts.attributes[attribute] = value  # a fast path for common attributes
             else:
-                _take_attribute(parts, attribute, text_of(value))
+                _add_attribute(parts, attribute, text_of(value))
         elif lower == "content-type":
-            take_content_type(parts, text_of(value))
+            set_content_type(parts, text_of(value))
 
 
-def take_content_type(parts: WireParts, value: str | bytes | None) -> None:
-    """The first content type counts; another one that differs is reported."""
+def set_content_type(parts: WireParts, value: str | bytes | None) -> None:
+    """Set the content type. If there are several, the first one counts, and a different one is reported."""
     if not isinstance(value, str):
         if value is not None:
             parts.problems.append(not_text("datacontenttype", value))
         return
     value = value.strip(_BLANK)
     if parts.content_type is None:
-        parts.content_type = value  # Reading: of a repeated header the first counts
+        parts.content_type = value  # Reading: the first of several headers counts
     elif parts.content_type != value:
         expected, actual = shown(parts.content_type), shown(value)
         parts.problems.append(Problem("repeated-attribute", slot="content-type", expected=expected, actual=actual))
 
 
-def _take_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
+def _add_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
     add_attribute(parts.attributes, name, _decoded(name, value, parts.problems), parts.problems)
 
 
 def _decoded(name: str, value: str | bytes | None, problems: list[Problem]) -> Any:
-    """The decoded text; what cannot be decoded as it came, with a problem."""
+    """Decode a value. A value that cannot be decoded is returned unchanged, with a problem."""
     if not isinstance(value, str):
         problems.append(not_text(name, value))
         return value
     try:
-        text, as_written = decode_value(value)
+        text, is_encoded = decode_value(value)
     except UnicodeDecodeError:
         problems.append(malformed(name, "percent-encoded UTF-8", value))
         return value
-    if not as_written:
-        expected = "printable ASCII, all else percent-encoded"
+    if not is_encoded:
+        expected = "printable ASCII, with other characters percent-encoded"
         slot = attribute_slot(shown(name))
         problems.append(Problem("unencoded-header", slot=slot, expected=expected, actual=shown(value)))
     return text
 
 
 def lines(headers: Sequence[Pair] | None) -> list[tuple[str, str | bytes]]:
-    """The slots: lower-case names, trimmed values; a value that is not UTF-8 stays bytes."""
+    """Headers as slots: names in lower case, values trimmed. A value that is not valid UTF-8 is bytes."""
     return [(name.lower(), _trimmed(text_of(value))) for name, value in headers or ()]
 
 
@@ -87,29 +87,32 @@ def _trimmed(value: str | bytes | None) -> str | bytes:
 
 
 def attribute_lines(attributes: dict[str, str]) -> list[Pair]:
-    """The ``ce-`` lines of canonical attribute texts."""
+    """The ``ce-`` headers of attributes. `attributes` are canonical strings."""
     return [(PREFIX + name, encode_value(text)) for name, text in attributes.items()]
 
 
 def replaced(old: Iterable[tuple[str, Any]] | None, new: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """`old` with the lines of `new`: of a name in `new`, whatever its case, only those count."""
+    """Replace the headers with the names of `new`. Names ignore case."""
     added = list(new)
     names = {name.lower() for name, _ in added}
     return [line for line in old or () if line[0].lower() not in names] + added
 
 
 def wire_lines(pairs: Iterable[tuple[str, str | bytes]]) -> list[tuple[str, Bytes | None]]:
+    """Pairs of a writer as records represent them."""
     return [(name, from_bytes(value) if isinstance(value, bytes) else value) for name, value in pairs]
 
 
 def check_lines(pairs: Iterable[tuple[str, str | bytes]], section: str = "headers") -> Iterator[Problem]:
-    """Names are tokens, values have no control characters."""
+    """Check that names are tokens and values have no control characters."""
     yield from check_pairs(section, _check_name, _check_value, {section: pairs})
 
 
 _check_name: Final = text(NOT_IN_NAME, "a header name of letters, digits and !#$%&'*+.^_`|~-")
-_NOT_IN_VALUE: Final = re.compile(rf"{CONTROL.pattern}|^[{_BLANK}]|[{_BLANK}]\Z")  # RFC 9110, 5.5: blanks are cut off
-_check_text: Final = text(_NOT_IN_VALUE, "a text without control characters, and without blanks at its ends")
+_NOT_IN_VALUE: Final = re.compile(
+    rf"{CONTROL.pattern}|^[{_BLANK}]|[{_BLANK}]\Z"
+)  # RFC 9110, 5.5: receivers trim spaces and tabs
+_check_text: Final = text(_NOT_IN_VALUE, "a string without control characters, and without spaces at its ends")
 
 
 def _check_value(slot: str, value: Any) -> Iterator[Problem]:

@@ -1,7 +1,7 @@
 """CloudEvents over HTTP 1.1, 2 and 3: requests and responses, binary, structured and batch.
 
-Rules: attribute `x` is the header ``ce-x``, percent-encoded; `datacontenttype` is ``Content-Type`` alone, and
-``ce-datacontenttype`` must not appear.
+Attribute `x` is the header ``ce-x``, percent-encoded. `datacontenttype` is ``Content-Type``; the header
+``ce-datacontenttype`` is not allowed.
 
 Spec: http-protocol-binding.md; docs/semantics.md D30
 """
@@ -30,7 +30,8 @@ _NOT_IN_METHOD: Final = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]|^\Z")
 
 
 def read(wire: HttpMessage) -> tuple[Received, ...]:
-    # Reading: HTTP cannot tell an empty body from none, so a zero-length one is no data.
+    """Read the messages of a request or response."""
+    # Reading: HTTP cannot distinguish an empty body from no body, so it is no data.
     parts = WireParts(BINDING, wire, bytes_of(wire.body) or None)
     headers.read_headers(parts, wire.headers)
     forbidden = parts.attributes.pop("datacontenttype", None)
@@ -46,7 +47,7 @@ def read(wire: HttpMessage) -> tuple[Received, ...]:
 
 
 def slots(wire: HttpMessage) -> dict[str, Any]:
-    """`method` and `status` as sent, `path` without needless escapes, `query` decoded pairs, `headers` lines."""
+    """The slots: `method`, `status`, the normalised `path`, and `query` and `headers` as decoded pairs."""
     path, query = split_target(wire.target)
     return {
         "method": wire.method,
@@ -58,7 +59,7 @@ def slots(wire: HttpMessage) -> dict[str, Any]:
 
 
 def split_target(target: str | None) -> tuple[str | None, str]:
-    """The path and the query of a request target: origin form, or absolute form (``http://host/path``)."""
+    """Split a request target in origin form or absolute form (``http://host/path``) into path and query."""
     if target is None:
         return None, ""
     path, _, query = target.partition("?")
@@ -68,23 +69,23 @@ def split_target(target: str | None) -> tuple[str | None, str]:
 
 
 class Escaped(str):
-    """A query value that is percent-encoded already."""
+    """A query value that is already percent-encoded."""
 
     __slots__ = ()
 
 
 def normal_path(path: str) -> str:
-    """The path with needless escapes undone and hex in upper case: what compares (D30)."""
+    """The path as it is compared (D30): without escapes of unreserved characters, and with upper-case hexadecimal."""
     return _ESCAPE.sub(_normal_escape, path) if "%" in path else path
 
 
-def _normal_escape(found: re.Match[str]) -> str:
-    character = chr(int(found[1], 16))
-    return character if character in _UNRESERVED else found[0].upper()
+def _normal_escape(match: re.Match[str]) -> str:
+    character = chr(int(match[1], 16))
+    return character if character in _UNRESERVED else match[0].upper()
 
 
 def query_pairs(query: str) -> list[tuple[str, str | bytes]]:
-    """Names and values, decoded; ``+`` is a space; a value that is not UTF-8 stays bytes."""
+    """Decode the names and values of a query. ``+`` is a space. A value that is not valid UTF-8 is bytes."""
     if not query:
         return []
     pairs = (item.partition("=") for item in query.split("&") if item)
@@ -108,13 +109,13 @@ def _query_name(text: str) -> str:
 
 
 def fill(wire: HttpMessage, contents: Contents) -> HttpMessage:
-    """`wire` with these attributes, content type and data."""
+    """Set the attributes, the content type and the data."""
     lines = contents.content_type_line("content-type") + headers.attribute_lines(contents.texts)
     return msgspec.structs.replace(wire, headers=headers.replaced(wire.headers, lines), body=from_bytes(contents.data))
 
 
 def with_slots(wire: HttpMessage, options: dict[str, Any]) -> tuple[HttpMessage, list[Problem]]:
-    """`wire` with protocol slots set: the same names as in `slots`; headers replace those of the same name."""
+    """Set protocol slots, named as in `slots`. Headers replace those of the same name."""
     if isinstance(status := options.get("status"), str) and status.isdecimal():
         options = options | {"status": int(status)}
     problems = list(_check(options))
@@ -143,10 +144,10 @@ def _encoded(value: str) -> str:
 
 _CHECKS: Final[dict[str, Check]] = {
     "method": text(_NOT_IN_METHOD, "a method name"),
-    "path": text(_NOT_IN_TARGET, "a path of ASCII that begins with a slash, without blanks, controls and '#'"),
+    "path": text(_NOT_IN_TARGET, "an ASCII path that starts with '/', without spaces, control characters and '#'"),
     "status": integer(100, 999),
 }
-_QUERY: Final = text(None, "a text")
+_QUERY: Final = text()
 
 
 def _check(options: dict[str, Any]) -> Iterator[Problem]:

@@ -1,8 +1,7 @@
-"""CloudEvents over Kafka: attributes in headers, data in the value; a null value is no data (a tombstone).
+"""CloudEvents over Kafka: attributes in headers, data in the value. A null value (a tombstone) is no data.
 
-Rules: attribute `x` is the header ``ce_x``, its text in UTF-8 without percent-encoding; `datacontenttype` is the header
-``content-type``; both names ignore case (D33). A null header sets nothing. The key is the sender's business: it makes
-no attribute.
+Attribute `x` is the header ``ce_x`` in UTF-8, without percent-encoding. `datacontenttype` is the header
+``content-type``. Both names ignore case (D33). A null header counts as absent. The key is not related to attributes.
 
 Spec: kafka-protocol-binding.md; docs/semantics.md D33
 """
@@ -37,23 +36,24 @@ _NOT_IN_TOPIC: Final = re.compile(r"[^A-Za-z0-9._-]|^\Z|^\.{1,2}\Z|^.{250}")
 
 
 def read(wire: KafkaRecord) -> tuple[Received, ...]:
+    """Read the message of a record."""
     parts = WireParts(BINDING, wire, bytes_of(wire.value))
     for name, value in wire.headers or ():
         lower = name.lower()
         if lower[:3] == PREFIX:
             attribute = lower[3:]
             if type(value) is str and attribute in WELL_KNOWN and attribute not in parts.attributes:
-                parts.attributes[attribute] = value  # the same as below, for the usual ones
+                parts.attributes[attribute] = value  # a fast path for common attributes
             else:
-                _take_attribute(parts, attribute, text_of(value))
+                _add_attribute(parts, attribute, text_of(value))
         elif lower == "content-type":
-            headers.take_content_type(parts, text_of(value))
+            headers.set_content_type(parts, text_of(value))
     map_content_type(parts)
     return read_parts(parts)
 
 
-def _take_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
-    if value is None:  # Reading: as null in the JSON format, it sets nothing
+def _add_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
+    if value is None:  # Reading: absent, as in the JSON format
         return
     if not isinstance(value, str):
         parts.problems.append(not_text(name, value))
@@ -61,7 +61,7 @@ def _take_attribute(parts: WireParts, name: str, value: str | bytes | None) -> N
 
 
 def slots(wire: KafkaRecord) -> dict[str, Any]:
-    """`topic`, `partition`, `key` bytes, `headers` pairs with names as sent; a value not UTF-8 is bytes, or None."""
+    """The slots: `topic`, `partition`, `key` as bytes, and `headers` as pairs with names as sent."""
     return {
         "topic": wire.topic,
         "partition": wire.partition,
@@ -71,14 +71,14 @@ def slots(wire: KafkaRecord) -> dict[str, Any]:
 
 
 def fill(wire: KafkaRecord, contents: Contents) -> KafkaRecord:
-    """`wire` with these attributes, content type and data; no data is a null value."""
+    """Set the attributes, the content type and the data. No data is a null value."""
     lines = contents.content_type_line("content-type")
     lines += [(PREFIX + name, text) for name, text in contents.texts.items()]
     return msgspec.structs.replace(wire, headers=headers.replaced(wire.headers, lines), value=from_bytes(contents.data))
 
 
 def with_slots(wire: KafkaRecord, options: dict[str, Any]) -> tuple[KafkaRecord, list[Problem]]:
-    """`wire` with protocol slots set: the same names as in `slots`; `key` may be text or bytes."""
+    """Set protocol slots, named as in `slots`. Headers replace those of the same name."""
     problems = list(_check(options))
     if problems:
         return wire, problems

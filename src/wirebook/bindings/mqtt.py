@@ -1,9 +1,9 @@
-"""CloudEvents over MQTT 5.0 (user properties with bare names, or structured) and 3.1.1 (structured JSON only).
+"""CloudEvents over MQTT 5.0 (binary and structured mode) and MQTT 3.1.1 (structured mode only).
 
-Rules, 5.0: attribute `x` is the user property ``x``; `datacontenttype` is the property Content Type, and a user
-property of that name is read when there is none. User properties with other names are no attributes.
-Rules, 3.1.1: the payload is an event in the JSON format and nothing on the wire says so: `read` gives a native message,
-`wirebook.bindings.as_structured` the event, where the context says that it must be one.
+In MQTT 5.0, attribute `x` is the user property ``x``. `datacontenttype` is the property Content Type, else the user
+property of that name. User properties whose names are not valid attribute names are ignored.
+In MQTT 3.1.1, the payload is an event in the JSON format, but nothing on the wire marks it: `read_3` returns a native
+message, and `wirebook.bindings.as_structured` the event in it.
 
 Spec: mqtt-protocol-binding.md; docs/semantics.md D32
 """
@@ -59,69 +59,75 @@ BINDING_5: Final = Binding("MQTT/5.0", bare_names=True)
 _NOT_IN_TOPIC: Final = re.compile(r"[+#\x00]|^\Z")
 _NUL: Final = re.compile(r"\x00")
 _PROPERTIES: Final = tuple(MqttProperties.__struct_fields__)
-_NOTHING: Final = MqttProperties()
+_NO_PROPERTIES: Final = MqttProperties()
 
 
 def read_3(wire: Mqtt3Publish) -> tuple[Received, ...]:
+    """Read the message of an MQTT 3.1.1 packet."""
     return read_parts(WireParts(BINDING_3, wire, bytes_of(wire.payload) or None))
 
 
 def read_5(wire: Mqtt5Publish) -> tuple[Received, ...]:
+    """Read the message of an MQTT 5.0 packet."""
     content_type = wire.properties.content_type if wire.properties else None
     parts = WireParts(BINDING_5, wire, bytes_of(wire.payload) or None, content_type)
     for name, value in wire.user_properties or ():
         if type(value) is str and name in WELL_KNOWN and name not in parts.attributes:
-            parts.attributes[name] = value  # the same as below, for the usual ones
+            parts.attributes[name] = value  # a fast path for common attributes
         elif is_attribute_name(name):
-            _take_attribute(parts, name, text_of(value))
+            _add_attribute(parts, name, text_of(value))
     map_content_type(parts)
     return read_parts(parts)
 
 
-def _take_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
+def _add_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
     if not isinstance(value, str):
         parts.problems.append(not_text(name, value))
     add_attribute(parts.attributes, name, value, parts.problems)
 
 
 def slots(wire: Mqtt3Publish | Mqtt5Publish) -> dict[str, Any]:
-    """The names of the MQTT table; `user_properties` pairs, `correlation_data` bytes. 3.1.1 has the first three."""
-    found: dict[str, Any] = {"topic_name": wire.topic, "qos": wire.qos, "retain": wire.retain}
+    """The slots, named as in the MQTT table of message/spec.md: three in MQTT 3.1.1, all in MQTT 5.0."""
+    values: dict[str, Any] = {"topic_name": wire.topic, "qos": wire.qos, "retain": wire.retain}
     if isinstance(wire, Mqtt3Publish):
-        return found
-    properties = wire.properties or _NOTHING
-    found |= {name: getattr(properties, name) for name in _PROPERTIES}
-    found["correlation_data"] = bytes_of(properties.correlation_data)
-    found["user_properties"] = [(name, text_of(value)) for name, value in wire.user_properties or ()]
-    return found
+        return values
+    properties = wire.properties or _NO_PROPERTIES
+    values |= {name: getattr(properties, name) for name in _PROPERTIES}
+    values["correlation_data"] = bytes_of(properties.correlation_data)
+    values["user_properties"] = [(name, text_of(value)) for name, value in wire.user_properties or ()]
+    return values
 
 
 # -- writing --------------------------------------------------------------------------------------------------------
 
 
 def fill_3(wire: Mqtt3Publish, contents: Contents) -> Mqtt3Publish:
-    """`wire` with this payload: there is no place for anything else."""
+    """Set the payload; MQTT 3.1.1 has no properties."""
     return msgspec.structs.replace(wire, payload=from_bytes(contents.data))
 
 
 def fill_5(wire: Mqtt5Publish, contents: Contents) -> Mqtt5Publish:
-    """`wire` with these attributes, content type and data; the payload format indicator says whether it is text."""
+    """Set the attributes, the content type, the data, and the payload format indicator for text."""
     payload = from_bytes(contents.data)
     is_text = isinstance(payload, str) and contents.content_type is not None
     properties = msgspec.structs.replace(
-        wire.properties or _NOTHING, content_type=contents.content_type, payload_format=1 if is_text else None
+        wire.properties or _NO_PROPERTIES, content_type=contents.content_type, payload_format=1 if is_text else None
     )
     pairs: list[Pair] = list(contents.texts.items())
     names = {name for name, _ in pairs}
     pairs += [pair for pair in wire.user_properties or () if pair[0] not in names]
-    given = None if properties == _NOTHING else properties
-    return msgspec.structs.replace(wire, properties=given, user_properties=pairs or None, payload=payload)
+    return msgspec.structs.replace(
+        wire,
+        properties=None if properties == _NO_PROPERTIES else properties,
+        user_properties=pairs or None,
+        payload=payload,
+    )
 
 
 def with_slots(
     wire: Mqtt3Publish | Mqtt5Publish, options: dict[str, Any]
 ) -> tuple[Mqtt3Publish | Mqtt5Publish, list[Problem]]:
-    """`wire` with protocol slots set: the same names as in `slots`; what 3.1.1 has not is ignored there (D32)."""
+    """Set protocol slots, named as in `slots`. Slots that MQTT 3.1.1 does not have are ignored there (D32)."""
     problems = list(_check(wire, options))
     if problems:
         return wire, problems
@@ -130,7 +136,7 @@ def with_slots(
     if isinstance(wire, Mqtt5Publish):
         properties = {name: _written(options[name]) for name in _PROPERTIES if name in options}
         if properties:
-            changes["properties"] = msgspec.structs.replace(wire.properties or _NOTHING, **properties)
+            changes["properties"] = msgspec.structs.replace(wire.properties or _NO_PROPERTIES, **properties)
         if "user_properties" in options:
             changes["user_properties"] = _replaced(wire.user_properties, options["user_properties"])
     return msgspec.structs.replace(wire, **changes), []
@@ -141,14 +147,14 @@ def _written(value: Any) -> Any:
 
 
 def _replaced(old: list[Any] | None, new: Iterable[tuple[str, str | bytes]]) -> list[Any]:
-    """`old` with the pairs of `new`; names keep their case."""
+    """Replace the pairs with the names of `new`. Names are case-sensitive."""
     added = headers.wire_lines(new)
     names = {name for name, _ in added}
     return [pair for pair in old or () if pair[0] not in names] + added
 
 
-_TOPIC: Final = text(_NOT_IN_TOPIC, "levels between slashes, without '+', '#' and NUL", MQTT_STRING)
-_STRING: Final = text(_NUL, "a text without NUL", MQTT_STRING)
+_TOPIC: Final = text(_NOT_IN_TOPIC, "a non-empty topic name without '+', '#' and NUL", MQTT_STRING)
+_STRING: Final = text(_NUL, "a string without NUL", MQTT_STRING)
 _CHECKS: Final[dict[str, Check]] = {"topic_name": _TOPIC, "qos": integer(0, 2), "retain": boolean}
 _CHECKS_5: Final[dict[str, Check]] = _CHECKS | {
     "response_topic": _TOPIC,
@@ -167,11 +173,11 @@ def _check(wire: Mqtt3Publish | Mqtt5Publish, options: dict[str, Any]) -> Iterat
     yield from check_pairs("user_properties", _STRING, _STRING, options)
     if options.get("payload_format") == 1 and isinstance(wire.payload, Base64):
         slot = "protocoloptions.payload_format"
-        yield rejected("wrong-type", slot, "0, as the payload is no UTF-8", options["payload_format"])
+        yield rejected("wrong-type", slot, "0, because the payload is not valid UTF-8", options["payload_format"])
 
 
 def check_written(wire: AnyMessage) -> Iterator[Problem]:
-    """Strings that the envelope wrote: content type and attributes in user properties."""
+    """Check the strings and the payload that a writer has set, by the limits of MQTT."""
     if isinstance(wire, Mqtt5Publish):
         yield from check_pairs("user_properties", _STRING, _STRING, {"user_properties": wire.user_properties or ()})
         content_type = wire.properties.content_type if wire.properties else None
@@ -182,4 +188,4 @@ def check_written(wire: AnyMessage) -> Iterator[Problem]:
             yield rejected("too-large", "payload", f"at most {MAX_PAYLOAD:,} bytes", f"{size:,} bytes")
 
 
-MAX_PAYLOAD: Final = 268_435_455  # mqtt-v5.0#1.5.5: the most that a packet's length can say
+MAX_PAYLOAD: Final = 268_435_455  # mqtt-v5.0#1.5.5: the largest length of a packet

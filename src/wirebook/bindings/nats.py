@@ -1,8 +1,8 @@
-"""CloudEvents over NATS: headers with servers from 2.2 on, and the older structured JSON without headers.
+"""CloudEvents over NATS: headers since server 2.2, and structured JSON without headers before.
 
-Rules: attribute `x` is the header ``ce-x``, percent-encoded as in HTTP, `datacontenttype` too; a ``Content-Type`` of
-``application/cloudevents...`` says structured. A message without headers may be structured JSON: nothing on the wire
-says so, `wirebook.bindings.as_structured` looks.
+Attribute `x`, including `datacontenttype`, is the header ``ce-x``, percent-encoded as in HTTP. A ``Content-Type`` of
+``application/cloudevents...`` means structured mode. A message without headers may be structured JSON; see
+`wirebook.bindings.as_structured`.
 
 Spec: nats-protocol-binding.md; docs/semantics.md D34
 """
@@ -22,12 +22,13 @@ from wirebook.bindings.wire import NatsMessage, bytes_of, from_bytes
 from wirebook.bindings.write_checks import check_slots, text
 from wirebook.problems import Problem
 
-# Reading: "Content-Type of application/cloudevents" means JSON here, the one format that the binding knows.
+# Reading: "Content-Type of application/cloudevents" means JSON, the only format that the binding has.
 BINDING: Final = Binding("NATS", bare_is_json=True)
 _NOT_IN_SUBJECT: Final = re.compile(r"[\x00-\x20\x7f*>]|^\Z|^\.|\.\.|\.\Z")
 
 
 def read(wire: NatsMessage) -> tuple[Received, ...]:
+    """Read the message."""
     # Reading: a zero-length payload is no data.
     parts = WireParts(BINDING, wire, bytes_of(wire.data) or None)
     headers.read_headers(parts, wire.headers)
@@ -35,19 +36,19 @@ def read(wire: NatsMessage) -> tuple[Received, ...]:
 
 
 def slots(wire: NatsMessage) -> dict[str, Any]:
-    """`subject`, `reply-to`, and `headers` as lines."""
+    """The slots: `subject`, `reply-to`, and `headers` as pairs."""
     return {"subject": wire.subject, "reply-to": wire.reply_to, "headers": headers.lines(wire.headers)}
 
 
 def fill(wire: NatsMessage, contents: Contents) -> NatsMessage:
-    """`wire` with these attributes, content type and data; of an event the content type is ``ce-datacontenttype``."""
+    """Set the attributes, the content type (``ce-datacontenttype`` for an event) and the data."""
     lines = contents.content_type_line("ce-datacontenttype" if contents.texts else "Content-Type")
     lines = headers.replaced(wire.headers, headers.attribute_lines(contents.texts) + lines)
     return msgspec.structs.replace(wire, headers=lines or None, data=from_bytes(contents.data))
 
 
 def with_slots(wire: NatsMessage, options: dict[str, Any]) -> tuple[NatsMessage, list[Problem]]:
-    """`wire` with protocol slots set: the same names as in `slots`; headers replace those of the same name."""
+    """Set protocol slots, named as in `slots`. Headers replace those of the same name."""
     problems = list(_check(options))
     if problems:
         return wire, problems
@@ -61,7 +62,7 @@ def with_slots(wire: NatsMessage, options: dict[str, Any]) -> tuple[NatsMessage,
     return msgspec.structs.replace(wire, **changes), []
 
 
-_SUBJECT: Final = text(_NOT_IN_SUBJECT, "tokens between dots, without blanks, '*' and '>'")
+_SUBJECT: Final = text(_NOT_IN_SUBJECT, "non-empty tokens separated by dots, without spaces, '*' and '>'")
 
 
 def _check(options: dict[str, Any]) -> Iterator[Problem]:

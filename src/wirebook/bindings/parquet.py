@@ -1,7 +1,7 @@
-"""Captures in Parquet: the members of a record as columns (docs/capture-format.md).
+"""Read captures in Parquet: each member of a record is a column (docs/capture-format.md).
 
-Columns in: bytes as binary; times as UTC timestamps; pairs as ``list<struct<name, value>>``; objects as JSON text. A
-column may be absent, a null is an absent member; a column that is no member of the format belongs to its writer.
+Bytes are binary columns, times are UTC timestamps, pairs are ``list<struct<name, value>>``, objects are JSON text.
+Columns may be absent. A null is an absent member. Columns that are not members of the format are ignored.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _NOT_UTF8: Final = "bytes that are not UTF-8"
 
 
 class _Wrong:
-    """A value of a column that cannot be the member's, and why."""
+    """An invalid value of a column, with its problem."""
 
     def __init__(self, member: str, expected: str, actual: Any) -> None:
         message = f"{member} must be {expected}"
         self.problem = Problem("malformed-record", message, slot=member, expected=expected, actual=shown(actual))
 
 
-# Reading: a column that is no member is not reported: tables carry columns of their writers, such as partitions.
+# Reading: other columns are not reported, because tables have columns such as partitions.
 def read_parquet_batch(batch: pa.RecordBatch) -> list[Parsed]:
-    """The records in the rows of a batch, each as `parse_record` would give it."""
+    """Read the records of the rows, with the same results as `parse_record`."""
     names = [name for name in ("protocol", *EXPECTED) if name in batch.schema.names]
     columns = {name: _column(name, batch) for name in names}
     rows = zip(*columns.values(), strict=True) if columns else ((),) * batch.num_rows
@@ -56,22 +56,22 @@ def read_parquet_batch(batch: pa.RecordBatch) -> list[Parsed]:
 
 def _column(name: str, batch: pa.RecordBatch) -> Iterator[Any]:
     if batch.schema.names.count(name) > 1:
-        return repeat(_Wrong(name, "there once", "several columns"), len(batch))
+        return repeat(_Wrong(name, "a single column", "several columns"), len(batch))
     return _values(name, batch.column(name))
 
 
 def _record(row: dict[str, Any]) -> Parsed:
     value = {name: item for name, item in row.items() if item is not None}
     wrong = tuple(item.problem for item in value.values() if isinstance(item, _Wrong))
-    return Parsed(None, wrong, _sound(value)) if wrong else record_of(value)
+    return Parsed(None, wrong, _valid_members(value)) if wrong else record_of(value)
 
 
-def _sound(value: dict[str, Any]) -> dict[str, Any]:
+def _valid_members(value: dict[str, Any]) -> dict[str, Any]:
     return {name: item for name, item in value.items() if not isinstance(item, _Wrong)}
 
 
 def _values(name: str, column: pa.Array) -> Iterator[Any]:
-    """A column's values as the JSON of a record has them."""
+    """The values of a column as in the JSON of a record."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_timestamp(column.type):
@@ -81,12 +81,12 @@ def _values(name: str, column: pa.Array) -> Iterator[Any]:
 
 
 def _items(name: str, column: pa.Array) -> list[Any]:
-    """The values of a column; not every writer's texts are UTF-8."""
+    """The values of a column. Text that is not valid UTF-8 is an invalid value."""
     try:
         items: list[Any] = column.to_pylist()
         return items
     except UnicodeDecodeError:
-        return [_item(name, each) for each in column]
+        return [_item(name, scalar) for scalar in column]
 
 
 def _item(name: str, scalar: pa.Scalar) -> Any:
@@ -97,11 +97,11 @@ def _item(name: str, scalar: pa.Scalar) -> Any:
 
 
 def _wrong(name: str, actual: Any) -> _Wrong:
-    return _Wrong(name, EXPECTED.get(name, "a text"), actual)
+    return _Wrong(name, EXPECTED.get(name, "a string"), actual)
 
 
 def _plain(name: str, item: Any) -> Any:
-    """A value as it stands; bytes in the place of a text are one if they are UTF-8."""
+    """The value itself, or the text of bytes that are valid UTF-8."""
     try:
         return item.decode() if isinstance(item, bytes) else item
     except UnicodeDecodeError:
@@ -117,14 +117,14 @@ def _pairs(item: Any) -> Any:
 
 
 def _pair(pair: Any) -> Any:
-    """A struct of a name and a value, or an entry of a map."""
+    """The pair of a struct with a name and a value, or of a map entry."""
     if isinstance(pair, dict):
         pair = pair.get("name"), pair.get("value")
     return [_bytes(part) for part in pair] if isinstance(pair, tuple) else pair
 
 
 def object_of(name: str, item: Any) -> Any:
-    """The object whose JSON text a member is; what no object can be is told by a value that none has."""
+    """Parse the JSON text of a member that is an object. Invalid text is returned as a `_Wrong`."""
     text = item.encode() if isinstance(item, str) else item
     if not isinstance(text, bytes):
         return _Wrong(name, "the JSON text of an object", item)
@@ -133,7 +133,7 @@ def object_of(name: str, item: Any) -> Any:
     except JsonError as error:
         return _Wrong(name, "the JSON text of an object", error.message)
     duplicate = first_duplicate(text) if may_have_duplicates(text, value) else None
-    return value if duplicate is None else _Wrong(f"{name}.{shown(duplicate[0])}", "there once", "twice")
+    return value if duplicate is None else _Wrong(f"{name}.{shown(duplicate[0])}", "a single member", "two members")
 
 
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
@@ -143,7 +143,7 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def is_instant(column: pa.TimestampArray) -> npt.NDArray[np.bool_]:
-    """Where a time is in the years 1 to 9999; True for null."""
+    """A mask of the times in the years 1 to 9999. Nulls are True."""
     seconds = column.cast(pa.int64()).fill_null(0).to_numpy() // UNITS[column.type.unit]
     return np.asarray((seconds >= FIRST_SECOND) & (seconds <= LAST_SECOND))
 

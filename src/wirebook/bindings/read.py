@@ -1,4 +1,4 @@
-"""A wire record in, the messages that it carries out.
+"""Read the messages in a wire record.
 
 Spec: docs/semantics.md#cloudevents-over-each-protocol
 """
@@ -46,29 +46,30 @@ _SLOTS: Final[dict[type[WireMessage], Callable[[Any], dict[str, Any]]]] = {
 
 
 def read_message(wire: WireMessage) -> tuple[Received, ...]:
-    """The messages in a wire record: one; of an HTTP batch one for each event, none when it is empty."""
+    """Read the messages of a wire record: one, or one for each event of an HTTP batch."""
     return _READERS[type(wire)](wire)
 
 
 def read_record(line: bytes) -> tuple[Received, ...]:
-    """The messages in a line of a capture file; a line that is no record gives one malformed message."""
+    """Read the messages of a line of a capture file. An invalid line is one malformed message."""
     return received_of(parse_record(line))
 
 
 def received_of(parsed: Parsed) -> tuple[Received, ...]:
-    """The messages of a record that was parsed, with what was said about the record."""
+    """Read the messages of a parsed record. Each has the problems of the record."""
     if parsed.wire is None:
-        return (_unreadable(parsed),)
+        return (_malformed_message(parsed),)
     messages = read_message(parsed.wire)
     if not parsed.problems:
         return messages
     return tuple(msgspec.structs.replace(message, problems=parsed.problems + message.problems) for message in messages)
 
 
-def _unreadable(parsed: Parsed) -> Received:
+def _malformed_message(parsed: Parsed) -> Received:
+    """A message with the members of an invalid record that could be read."""
     value = parsed.value or {}
-    texts = {name: value.get(name) for name in ("protocol", "received", "endpoint")}
-    protocol, received, endpoint = (text if isinstance(text, str) else None for text in texts.values())
+    members = (value.get(name) for name in ("protocol", "received", "endpoint"))
+    protocol, received, endpoint = (member if isinstance(member, str) else None for member in members)
     known = protocol.upper() if protocol is not None and protocol.upper() in CLASSES else ""
     return Received(known, None, "malformed", received=received, endpoint=endpoint, problems=parsed.problems)
 
@@ -76,22 +77,22 @@ def _unreadable(parsed: Parsed) -> Received:
 def slots(wire: WireMessage) -> dict[str, Any]:
     """The protocol slots of a wire record, named as in `protocoloptions`.
 
-    Shape: texts are `str`; what is not UTF-8 is `bytes`; lists of (name, value) keep order and repeats. See `slots` of
-    each protocol's module.
+    Values are `str`, or `bytes` if they are not valid UTF-8. Repeated names are lists of (name, value), in order. See
+    `slots` in the module of each protocol.
     """
     return _SLOTS[type(wire)](wire)
 
 
 def as_structured(message: Received) -> Received | None:
-    """The CloudEvent in a native message, where only the context says that there is one; None when there is none.
+    """Read a native message as a structured CloudEvent without a content type; None if it is not one.
 
-    Rule: the payload of MQTT 3.1.1, of NATS without headers, or of Kafka without a content type is a JSON object with
-    the four mandatory attributes. For Kafka it counts only where a definition or an endpoint asks for structured mode.
+    The payload of MQTT 3.1.1, of NATS without headers, or of Kafka without a content type may be a JSON object with the
+    four mandatory attributes. For Kafka, a definition or an endpoint must also require structured mode.
     """
-    if message.kind != "native" or message.payload is None or not _may_hide_an_event(message.wire):
+    if message.kind != "native" or message.payload is None or not _may_be_structured(message.wire):
         return None
     raw = message.payload.raw
-    if raw is None or not (b"\\u" in raw or all(name in raw for name in _NAMES)):
+    if raw is None or not (b"\\u" in raw or all(name in raw for name in _MANDATORY_NAMES)):
         return None
     try:
         event = read_event(raw)
@@ -110,12 +111,12 @@ def as_structured(message: Received) -> Received | None:
     )
 
 
-_NAMES: Final = tuple(name.encode() for name in MANDATORY)
+_MANDATORY_NAMES: Final = tuple(name.encode() for name in MANDATORY)
 
 
-# Reading: NATS before 2.2 has no headers and is always structured; with any header the binary form decides.
-# Reading: the Kafka binding asks for a content type with SHOULD, so a structured event may come without one.
-def _may_hide_an_event(wire: WireMessage | None) -> bool:
+# Reading: NATS before 2.2 has no headers, and is always structured; with a header, it is in binary mode.
+# Reading: the content type is a SHOULD in the Kafka binding, so a structured event may have none.
+def _may_be_structured(wire: WireMessage | None) -> bool:
     if isinstance(wire, KafkaRecord):
         return not any(name.lower() == "content-type" for name, _ in wire.headers or ())
     return isinstance(wire, Mqtt3Publish) or (isinstance(wire, NatsMessage) and not wire.headers)

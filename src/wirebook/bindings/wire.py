@@ -1,10 +1,8 @@
-"""Wire records: one message of one protocol, with everything that was on the wire.
+"""Wire records: a message of one protocol, with everything that was on the wire.
 
-The classes are the objects of the capture format (docs/capture-format.md): one concept for a line of a capture file and
-for a message in Python. Headers keep order, repeats, bytes and null.
-
-Bytes: a `str` when they are valid UTF-8, otherwise a `Base64`; `None` where the protocol has a null. `bytes_of`,
-`text_of` and `from_bytes` go between the two.
+The classes are the objects of the capture format (docs/capture-format.md). Headers keep their order, repetitions, bytes
+and nulls. Bytes are a `str` if they are valid UTF-8, otherwise a `Base64`, and None for a null of the protocol;
+`bytes_of`, `text_of` and `from_bytes` convert them.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-# RFC 3339 with the days that exist, leap seconds, and the fractions that nanosecond clocks write.
+# RFC 3339 with valid days only, leap seconds, and fractions of any length.
 _DATE = (
     r"\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
     r"|(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29"
@@ -22,12 +20,12 @@ TIME_PATTERN: Final = (
     rf"^(?:{_DATE})[Tt](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)\Z"
 ).replace(r"\d", "[0-9]")
 
-Time: TypeAlias = str  # in `TIME_PATTERN`; held to it where records are read
+Time: TypeAlias = str  # matches `TIME_PATTERN`; checked when a record is read
 Natural: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Base64(Struct, frozen=True, forbid_unknown_fields=True):
-    """Bytes that are not UTF-8, as the capture format writes them: ``{"base64": "..."}``."""
+    """Bytes that are not valid UTF-8; in the capture format ``{"base64": "..."}``."""
 
     base64: bytes
 
@@ -38,7 +36,7 @@ NullablePair: TypeAlias = tuple[str, Bytes | None]
 
 
 class WireMessage(Struct, frozen=True, kw_only=True, gc=False, tag_field="protocol", omit_defaults=True):
-    """What every record has: when it was received, and the XID of the endpoint it came through, if known."""
+    """The members of every record: the time of receipt, and the XID of the endpoint, if known."""
 
     protocol: ClassVar[str] = ""
     received: Time | None = None
@@ -46,7 +44,7 @@ class WireMessage(Struct, frozen=True, kw_only=True, gc=False, tag_field="protoc
 
 
 class HttpMessage(WireMessage, frozen=True, kw_only=True, tag="HTTP"):
-    """A request (`method`, `target` as on the wire, with its query) or a response (`status`)."""
+    """A request (`method`, and `target` with its query) or a response (`status`)."""
 
     protocol: ClassVar[str] = "HTTP"
     method: str | None = None
@@ -57,7 +55,7 @@ class HttpMessage(WireMessage, frozen=True, kw_only=True, tag="HTTP"):
 
 
 class KafkaRecord(WireMessage, frozen=True, kw_only=True, tag="KAFKA"):
-    """A record: a null `value` is a tombstone, a header's value may be null."""
+    """A Kafka record. A null `value` is a tombstone. Header values may be null."""
 
     protocol: ClassVar[str] = "KAFKA"
     topic: str | None = None
@@ -70,7 +68,7 @@ class KafkaRecord(WireMessage, frozen=True, kw_only=True, tag="KAFKA"):
 
 
 class MqttProperties(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The properties of an MQTT 5.0 PUBLISH packet, named as in the message text's table."""
+    """The properties of an MQTT 5.0 PUBLISH packet, named as in the table of message/spec.md."""
 
     payload_format: Annotated[int, Meta(ge=0, le=1)] | None = None
     message_expiry_interval: Annotated[int, Meta(ge=0, le=2**32 - 1)] | None = None
@@ -80,7 +78,7 @@ class MqttProperties(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MqttPublish(WireMessage, frozen=True, kw_only=True):
-    """What the PUBLISH packets of both versions have."""
+    """The members of PUBLISH packets of both versions."""
 
     topic: str | None = None
     qos: Annotated[int, Meta(ge=0, le=2)] | None = None
@@ -89,13 +87,13 @@ class MqttPublish(WireMessage, frozen=True, kw_only=True):
 
 
 class Mqtt3Publish(MqttPublish, frozen=True, kw_only=True, tag="MQTT/3.1.1"):
-    """A PUBLISH packet of MQTT 3.1.1: no properties."""
+    """A PUBLISH packet of MQTT 3.1.1, which has no properties."""
 
     protocol: ClassVar[str] = "MQTT/3.1.1"
 
 
 class Mqtt5Publish(MqttPublish, frozen=True, kw_only=True, tag="MQTT/5.0"):
-    """A PUBLISH packet of MQTT 5.0; user properties are an ordered multimap."""
+    """A PUBLISH packet of MQTT 5.0. User properties keep their order and repetitions."""
 
     protocol: ClassVar[str] = "MQTT/5.0"
     properties: MqttProperties | None = None
@@ -105,8 +103,8 @@ class Mqtt5Publish(MqttPublish, frozen=True, kw_only=True, tag="MQTT/5.0"):
 class AmqpMessage(WireMessage, frozen=True, kw_only=True, tag="AMQP/1.0"):
     """The sections of an AMQP 1.0 message.
 
-    Shape: a value that JSON cannot say is a one-member object named after its type, ``{"timestamp": "..."}``;
-    `wirebook.bindings.amqp.native` reads it. `body_section` is None for `data`, or "amqp-value".
+    A value of a type that JSON does not have is an object with one member, such as ``{"timestamp": "..."}``; see
+    `wirebook.bindings.amqp_types`. `body_section` is None for `data`, or "amqp-value".
     """
 
     protocol: ClassVar[str] = "AMQP/1.0"
@@ -123,7 +121,7 @@ class AmqpMessage(WireMessage, frozen=True, kw_only=True, tag="AMQP/1.0"):
 
 
 class NatsMessage(WireMessage, frozen=True, kw_only=True, tag="NATS"):
-    """A published message; `headers` is None on servers before 2.2."""
+    """A published message. `headers` is None on servers before 2.2."""
 
     protocol: ClassVar[str] = "NATS"
     subject: str | None = None
@@ -141,14 +139,14 @@ MAX_SHOWN: Final = 200
 
 
 def bytes_of(value: Bytes | None) -> bytes | None:
-    """The bytes on the wire."""
+    """The bytes of a value."""
     if type(value) is str:
         return value.encode()
     return value if value is None else value.base64  # type: ignore[union-attr]
 
 
 def text_of(value: Bytes | None) -> str | bytes | None:
-    """The text on the wire; the bytes themselves when they are not UTF-8."""
+    """The text of a value; its bytes if they are not valid UTF-8."""
     return _decoded(value.base64) if isinstance(value, Base64) else value
 
 
@@ -160,7 +158,7 @@ def _decoded(raw: bytes) -> str | bytes:
 
 
 def from_bytes(raw: bytes | None) -> Bytes | None:
-    """Bytes in the form of the records."""
+    """Bytes as records represent them."""
     if raw is None:
         return None
     value = _decoded(raw)
@@ -168,7 +166,7 @@ def from_bytes(raw: bytes | None) -> Bytes | None:
 
 
 def shown(value: Any) -> Any:
-    """A value from a message, short enough for a report."""
+    """A value for a problem, of bounded length: long text is truncated, arrays and objects become their type."""
     if isinstance(value, str):
         return value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]}..."
     if isinstance(value, (dict, list, tuple)):

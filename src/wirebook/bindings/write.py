@@ -1,9 +1,9 @@
-"""Writers: a CloudEvent, or a native message, as a wire message of each protocol. Strict where the reader is tolerant.
+"""Write a CloudEvent or a native message as a wire record of each protocol.
 
     written = write_event("KAFKA", "binary", {"specversion": "1.0", ...}, Payload(b"...", content_type="text/plain"))
     wire, problems = with_slots(written.wire, {"topic": "orders", "key": "k"})
 
-An error among the problems means that the message must not be sent.
+Writers are strict where readers are tolerant. A message with an error among its problems must not be sent.
 
 Spec: docs/semantics.md#cloudevents-over-each-protocol; *-protocol-binding.md#3
 """
@@ -35,7 +35,6 @@ from wirebook.text.mediatypes import is_media_type
 
 WriteMode: TypeAlias = Literal["binary", "structured"]
 
-# D25: binary where the binding has it.
 DEFAULT_MODE: Final[dict[str, WriteMode]] = {
     "HTTP": "binary",
     "KAFKA": "binary",
@@ -44,6 +43,8 @@ DEFAULT_MODE: Final[dict[str, WriteMode]] = {
     "AMQP/1.0": "binary",
     "NATS": "structured",
 }
+"""Binary if the binding has it (D25)."""
+
 _FILL: Final[dict[type[AnyMessage], Callable[[Any, Contents], AnyMessage]]] = {
     HttpMessage: http.fill,
     KafkaRecord: kafka.fill,
@@ -63,7 +64,7 @@ _WITH_SLOTS: Final[dict[type[AnyMessage], Callable[[Any, dict[str, Any]], tuple[
 
 
 class WrittenMessage(NamedTuple):
-    """A wire message, and what is wrong with it."""
+    """A wire record and the problems found while writing it."""
 
     wire: AnyMessage
     problems: tuple[Problem, ...]
@@ -78,10 +79,11 @@ def write_event(
     *,
     content_type: str = MEDIA_TYPE,
 ) -> WrittenMessage:
-    """A CloudEvent as a message of `protocol`; `mode` None takes the protocol's usual one; `base` has slots already.
+    """Write a CloudEvent.
 
-    Shape: `attributes` as `Received` has them, `datacontenttype` with them; None is absent. `content_type` is that of a
-    structured event: the JSON format, maybe with parameters.
+    `mode` None is the default mode of the protocol. `attributes` are as in `Received`, including `datacontenttype`;
+    None counts as absent. `base` is a record with slots that are already set. `content_type` is that of a structured
+    event: the JSON format, possibly with parameters.
     """
     wire = base or CLASSES[protocol]()
     attributes = {name: value for name, value in attributes.items() if value is not None}
@@ -89,31 +91,31 @@ def write_event(
     if not isinstance(attributes.get("datacontenttype"), str):
         attributes.pop("datacontenttype", None)
     if (mode or DEFAULT_MODE[wire.protocol]) == "structured":
-        problems.extend(_no_format(content_type))
+        problems.extend(_check_event_format(content_type))
         contents = Contents({}, {}, content_type, write_json_event(attributes, payload, problems))
     else:
-        problems.extend(_no_binary(wire))
+        problems.extend(_check_binary(wire))
         contents = _binary(attributes, payload, problems)
-    return _filled(wire, contents, problems)
+    return _write(wire, contents, problems)
 
 
-def _filled(wire: AnyMessage, contents: Contents, problems: list[Problem]) -> WrittenMessage:
+def _write(wire: AnyMessage, contents: Contents, problems: list[Problem]) -> WrittenMessage:
     filled = _FILL[type(wire)](wire, contents)
     problems.extend(mqtt.check_written(filled))
     return WrittenMessage(filled, tuple(problems))
 
 
 def write_native(protocol: str, payload: Payload | None, base: AnyMessage | None = None) -> WrittenMessage:
-    """A message without an envelope."""
+    """Write a message without an envelope."""
     wire, problems = base or CLASSES[protocol](), list[Problem]()
     data = data_bytes(payload, problems)
     content_type = payload.content_type if payload else None
     problems.extend(_check_content_type(content_type))
-    return _filled(wire, Contents({}, {}, content_type, data), problems)
+    return _write(wire, Contents({}, {}, content_type, data), problems)
 
 
 def with_slots(wire: AnyMessage, options: dict[str, Any]) -> WrittenMessage:
-    """`wire` with protocol slots set, named as `slots` gives them; headers replace those of the same name."""
+    """Set protocol slots, named as in `slots`. Headers replace those of the same name."""
     filled, problems = _WITH_SLOTS[type(wire)](wire, options)
     return WrittenMessage(filled, tuple(problems))
 
@@ -131,28 +133,31 @@ def _binary(attributes: dict[str, Any], payload: Payload | None, problems: list[
 
 
 def _implied(payload: Payload | None) -> str | None:
-    """The payload's own content type; a JSON value without one is sent as application/json (json-format.md#312)."""
+    """The content type of the payload itself; application/json for a JSON value without one (json-format.md#312)."""
     if payload is None:
         return None
     return payload.content_type or ("application/json" if payload.raw is None else None)
 
 
 def _encodable(value: Any) -> bool:
-    """Has a text no lone surrogate? (`check_attributes` has reported it.)"""
+    """Whether the value has no lone surrogate, which `check_attributes` reports."""
     return not isinstance(value, str) or value.isascii() or not SURROGATE.search(value)
 
 
-def _no_format(content_type: str) -> Iterator[Problem]:
-    """Formats other than JSON are not written."""
+def _check_event_format(content_type: str) -> Iterator[Problem]:
+    """Only the JSON event format is supported."""
     if content_type.partition(";")[0].strip().lower() != MEDIA_TYPE:
-        slot, text = "envelopeoptions.format", f"nothing here writes events as {shown(content_type)}"
+        slot, text = (
+            "envelopeoptions.format",
+            f"the event format {shown(content_type)} is not supported; it must be {MEDIA_TYPE}",
+        )
         yield Problem("unsupported-event-format", text, slot=slot, expected=MEDIA_TYPE, actual=shown(content_type))
     yield from _check_content_type(content_type)
 
 
-def _no_binary(wire: AnyMessage) -> Iterator[Problem]:
+def _check_binary(wire: AnyMessage) -> Iterator[Problem]:
     if isinstance(wire, Mqtt3Publish):
-        message = "MQTT 3.1.1 has no binary mode"
+        message = "MQTT 3.1.1 has no binary mode; use structured mode"
         yield Problem("wrong-mode", message, slot="envelopeoptions.mode", expected="structured", actual="binary")
 
 
@@ -163,7 +168,7 @@ def _check_content_type(content_type: Any) -> Iterator[Problem]:
 
 
 def check_attributes(attributes: dict[str, Any]) -> Iterator[Problem]:
-    """What an event with these attributes would break."""
+    """Yield the rules of CloudEvents that the attributes violate."""
     for name, expected, value in wrong_attributes(attributes):
         if name == "specversion" or (name in MANDATORY and value in (None, "")):
             yield malformed(name, expected, value)
