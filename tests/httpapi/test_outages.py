@@ -79,7 +79,7 @@ def check_full(server: Server, folder: Path) -> None:
         ballast = fill(folder)
         failed = [client.post("/messagegroups/before/messages", json=LARGE) for _ in range(3)]
         assert {problem(answer) for answer in failed} == {FULL}
-        assert "no space left" in failed[0].json()["title"]
+        assert "no disk space left" in failed[0].json()["title"]
         with ThreadPoolExecutor(6) as pool:  # writes that share a transaction
             posts = [pool.submit(client.post, "/messagegroups/before/messages", json=LARGE) for _ in range(6)]
             assert {problem(post.result()) for post in posts} == {FULL}
