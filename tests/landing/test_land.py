@@ -264,7 +264,7 @@ def test_events_land_in_every_framing(workspace: Any) -> None:
 
 def test_line_over_the_limit_is_one_dead_letter(workspace: Any) -> None:
     workspace.write("a", lines(2) + b"x" * 100_000 + b"\n" + lines(2, 3))
-    report = workspace.land(sizes=Sizes(chunk=1 << 10, line=1 << 14, kept=10))
+    report = workspace.land(sizes=Sizes(chunk=1 << 10, line=1 << 14, head=10))
     assert counts(report) == (5, 4, 1, 0)
     assert [(row["_line"], row["raw"], row["outcome"]) for row in workspace.rows("dead_letters")] == [
         (3, b"x" * 10, "oversized")

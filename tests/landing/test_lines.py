@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wirebook.landing.sources.lines import BLANKS, BOM, LineReader, Lines, LongLine, Sizes
 
-TINY = Sizes(chunk=8, line=64, kept=4)
+TINY = Sizes(chunk=8, line=64, head=4)
 
 
 class Stream:
@@ -55,7 +55,7 @@ def test_split_lines_equals_plain_reading(data: bytes) -> None:
 @pytest.mark.parametrize("rest", [b"x" * 100 + b"\na\nbb\nccc", b"a\n" + b"b" * 20, b"\n" * 30])
 def test_lines_after_bom_and_long_line_equal_plain_reading(rest: bytes) -> None:
     data = BOM + b"a\n" + rest
-    found, end = read(data, sizes=Sizes(chunk=8, line=64, kept=0))
+    found, end = read(data, sizes=Sizes(chunk=8, line=64, head=0))
     lines = data.removeprefix(BOM).split(b"\n")
     expected = [LongLine(n, b"", 100) if len(x) == 100 else (n, x) for n, x in enumerate(lines[:-1], 1) if x]
     assert (found, end) == (expected, (len(lines), lines[-1]))
@@ -63,7 +63,7 @@ def test_lines_after_bom_and_long_line_equal_plain_reading(rest: bytes) -> None:
 
 @given(st.text("ab\r\n \t\x00", max_size=60).map(str.encode), st.integers(0, 6), st.integers(1, 9), st.integers(4, 12))
 def test_lines_do_not_depend_on_read_sizes(data: bytes, after: int, piece: int, chunk: int) -> None:
-    assert read(data, after, Sizes(chunk=chunk, line=64, kept=4), piece) == expect(data, after)
+    assert read(data, after, Sizes(chunk=chunk, line=64, head=4), piece) == expect(data, after)
 
 
 def test_long_line_is_cut_and_reading_continues() -> None:

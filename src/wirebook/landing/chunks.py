@@ -52,9 +52,9 @@ class Chunk:
         """The chunk with only the records that the mask selects."""
         if self.problem is not None or self.numbers is None or chosen.all():
             return self
-        kept = pa.array(np.flatnonzero(chosen), pa.int64())
-        lines = None if self.lines is None else self.lines.take(kept)
-        batch = None if self.batch is None else self.batch.take(kept)
+        indices = pa.array(np.flatnonzero(chosen), pa.int64())
+        lines = None if self.lines is None else self.lines.take(indices)
+        batch = None if self.batch is None else self.batch.take(indices)
         return replace(self, lines=lines, batch=batch, numbers=self.numbers[chosen])
 
 
@@ -89,10 +89,10 @@ class BlockTables(Mapping[str, pa.Table]):
 
     @cached_property
     def _tables(self) -> dict[str, pa.Table]:
-        found: dict[str, list[pa.Table]] = {}
+        rows_of: dict[str, list[pa.Table]] = {}
         for name, rows in (pair for block in self.blocks for pair in block.split()):
-            found.setdefault(name, []).append(rows)
-        return {name: rows[0] if len(rows) == 1 else pa.concat_tables(rows) for name, rows in found.items()}
+            rows_of.setdefault(name, []).append(rows)
+        return {name: rows[0] if len(rows) == 1 else pa.concat_tables(rows) for name, rows in rows_of.items()}
 
     def __getitem__(self, name: str) -> pa.Table:
         return self._tables[name]
@@ -132,10 +132,10 @@ class Landed:
     @property
     def counts(self) -> Counter[str]:
         """The number of rows of each table."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for block in self.blocks:
-            found.update(dict(zip(block.names, np.diff(block.bounds).tolist(), strict=True)))
-        return found
+            counts.update(dict(zip(block.names, np.diff(block.bounds).tolist(), strict=True)))
+        return counts
 
 
 class Engine(Protocol):

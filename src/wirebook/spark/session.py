@@ -42,9 +42,8 @@ def session(app_name: str = "wirebook", *, cores: int | None = None) -> SparkSes
     if any(name in os.environ for name in SUBMITTED):
         return builder.getOrCreate()
     with _environment(local_environment(find_java())), _killing_java_on_failure():
-        spark = builder.config(map={**local_settings(cores)}).getOrCreate()
-    _silence_accumulator_server(spark)
-    return spark
+        _silence_accumulator_server()
+        return builder.config(map={**local_settings(cores)}).getOrCreate()
 
 
 def local_settings(cores: int | None = None) -> dict[str, str]:
@@ -122,11 +121,12 @@ def _deferring_interrupts() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _silence_accumulator_server(spark: SparkSession) -> None:
-    """PySpark's accumulator server prints a traceback when Java ends, in addition to the exception that the caller
-    gets."""
-    server: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
-    if server is not None:
+def _silence_accumulator_server() -> None:
+    """PySpark's accumulator server prints a traceback when Java ends, in addition to the exception of the caller."""
+    from pyspark import accumulators  # noqa: PLC0415
+
+    server: Any
+    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
         server.handle_error = _handle_error
 
 

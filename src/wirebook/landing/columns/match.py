@@ -161,7 +161,7 @@ def _probe(
     numbers = {key: place for place, key in enumerate(table, 1)}
     parts = [_part_keys(frame, part) for part in mask]
     probed = map(numbers.get, zip(*parts, strict=True), repeat(0))
-    return np.fromiter(probed, np.int64, len(frame)), [tuple(each) for each in table.values()]
+    return np.fromiter(probed, np.int64, len(frame)), [tuple(numbers) for numbers in table.values()]
 
 
 def _part_keys(frame: Frame, part: MaskPart) -> Sequence[Any]:
@@ -177,16 +177,16 @@ def _part_keys(frame: Frame, part: MaskPart) -> Sequence[Any]:
     keys = np.full(len(frame), None, dtype=object)
     rows = np.flatnonzero(fits)
     if len(rows):
-        kept = cut.take(pa.array(rows))
-        segments = [pc.list_element(kept, position).to_pylist() for position in part.positions]
+        matching = cut.take(pa.array(rows))
+        segments = [pc.list_element(matching, position).to_pylist() for position in part.positions]
         keys[rows] = _tuples(segments, len(rows))
     return keys.tolist()
 
 
 def _tuples(segments: list[list[str]], count: int) -> Any:
-    made = np.empty(count, dtype=object)
-    made[:] = list(zip(*segments, strict=True))
-    return made
+    keys = np.empty(count, dtype=object)
+    keys[:] = list(zip(*segments, strict=True))
+    return keys
 
 
 # -- pairs against their patterns -----------------------------------------------------------------------------------
@@ -338,8 +338,8 @@ def _matched(frame: Frame, pairs: CandidatePairs, winners: _Winners) -> Iterator
     starts = np.flatnonzero(np.concatenate(([True], groups[1:] != groups[:-1]))).tolist()
     for start, stop in zip(starts, [*starts[1:], len(groups)], strict=True):
         number = int(definitions[start])
-        kept = pa.array(where[chosen[start:stop]])
+        matching = pa.array(where[chosen[start:stop]])
         _, probed = winners.captures[int(patterns.pattern_of[number])]
         names = patterns.names[number]
-        bindings = {names[place]: text.take(kept) for place, text in probed.items()}
+        bindings = {names[place]: text.take(matching) for place, text in probed.items()}
         yield MatchedRows(ordered, start, stop, definitions[start:stop], bindings)

@@ -81,8 +81,8 @@ class ParquetRecords:
 def _taken(columns: Columns, rows: Rows) -> Columns:
     """The columns with only some rows; columns that are entirely null are dropped."""
     whole = len(rows) == len(next(iter(columns.values())))
-    kept = {name: column for name, column in columns.items() if column.null_count < len(column)}
-    return kept if whole else {name: column.take(pa.array(rows)) for name, column in kept.items()}
+    present = {name: column for name, column in columns.items() if column.null_count < len(column)}
+    return present if whole else {name: column.take(pa.array(rows)) for name, column in present.items()}
 
 
 class ParquetFields:
@@ -193,10 +193,10 @@ def _text_of(raw: bytes | None) -> str | None:
 def _micros(column: pa.TimestampArray) -> pa.TimestampArray:
     """Timestamps in microseconds, truncated; null where the year is out of range."""
     mine, theirs = UNITS["us"], UNITS[column.type.unit]
-    kept = pc.if_else(pa.array(is_instant(column)), column, pa.scalar(None, column.type)).cast(pa.int64())
-    values = kept.fill_null(0).to_numpy()
+    present = pc.if_else(pa.array(is_instant(column)), column, pa.scalar(None, column.type)).cast(pa.int64())
+    values = present.fill_null(0).to_numpy()
     scaled = values // (theirs // mine) if theirs > mine else values * (mine // theirs)
-    return pa.array(np.ma.masked_array(scaled, mask_of(kept.is_null())), pa.int64()).cast(INSTANT)
+    return pa.array(np.ma.masked_array(scaled, mask_of(present.is_null())), pa.int64()).cast(INSTANT)
 
 
 class FlatPairs(NamedTuple):

@@ -109,8 +109,8 @@ class DecodedFields:
         return _text(values.tolist())
 
     def pairs(self, name: str, fold: Callable[[str], str]) -> RepeatedColumns:
-        owners, kept = _owners(self._values(name))
-        pairs = list(chain.from_iterable(kept))
+        owners, filled = _owners(self._values(name))
+        pairs = list(chain.from_iterable(filled))
         values, _ = texts(list(map(itemgetter(1), pairs)))
         return RepeatedColumns(len(self), owners, pa.array(map(itemgetter(0), pairs), pa.string()), values, fold)
 
@@ -129,9 +129,9 @@ class DecodedFields:
 
 def section_of(maps: Sequence[dict[str, Any] | None]) -> RepeatedColumns:
     """AMQP maps as name-value pairs; None for an absent map."""
-    owners, kept = _owners(maps)
-    values, _ = texts(_untyped(list(chain.from_iterable(map(dict.values, kept)))))
-    return RepeatedColumns(len(maps), owners, pa.array(chain.from_iterable(kept), pa.string()), values)
+    owners, filled = _owners(maps)
+    values, _ = texts(_untyped(list(chain.from_iterable(map(dict.values, filled)))))
+    return RepeatedColumns(len(maps), owners, pa.array(chain.from_iterable(filled), pa.string()), values)
 
 
 def _text(values: list[Any]) -> SlotColumn:
@@ -150,10 +150,10 @@ def _objects(values: Sequence[Any]) -> Any:
 
 def _owners(sequences: Sequence[Any]) -> tuple[Rows, list[Any]]:
     """The index of the sequence that each item belongs to, and the sequences that are neither None nor empty."""
-    kept = list(filter(None, sequences))
-    filled = np.flatnonzero(np.fromiter(map(bool, sequences), bool, len(sequences)))
-    counts = np.fromiter(map(len, kept), np.int64, len(kept))
-    return np.repeat(filled, counts), kept
+    filled = list(filter(None, sequences))
+    indices = np.flatnonzero(np.fromiter(map(bool, sequences), bool, len(sequences)))
+    counts = np.fromiter(map(len, filled), np.int64, len(filled))
+    return np.repeat(indices, counts), filled
 
 
 def _untyped(values: list[Any]) -> list[Any]:

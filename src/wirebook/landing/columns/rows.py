@@ -117,8 +117,8 @@ def _typed(frame: Frame, name: str, type_: pa.DataType) -> tuple[pa.Array, Mask]
     if pa.types.is_boolean(type_) or pa.types.is_integer(type_):
         pattern = INTEGER if pa.types.is_integer(type_) else "^(true|false)$"
         plain = mask_of(pc.match_substring_regex(text, pattern))
-        kept = pc.if_else(pa.array(plain), text, pa.scalar(None, pa.string()))
-        return kept.cast(type_), plain | missing
+        plain_text = pc.if_else(pa.array(plain), text, pa.scalar(None, pa.string()))
+        return plain_text.cast(type_), plain | missing
     return pa.nulls(len(text), type_), missing
 
 

@@ -64,8 +64,8 @@ def texts(values: Sequence[Any]) -> tuple[pa.StringArray, Mask]:
 def instants(text: pa.StringArray) -> tuple[pa.TimestampArray, Mask]:
     """RFC 3339 times as timestamps in microseconds, and a mask of the texts that convert without loss."""
     plain = mask_of(pc.match_substring_regex(text, INSTANT_PATTERN))
-    kept = text if plain.all() else pc.if_else(pa.array(plain), text, pa.scalar(None, pa.string()))
-    return kept.cast(INSTANT), plain
+    plain_text = text if plain.all() else pc.if_else(pa.array(plain), text, pa.scalar(None, pa.string()))
+    return plain_text.cast(INSTANT), plain
 
 
 @dataclass(frozen=True, slots=True)

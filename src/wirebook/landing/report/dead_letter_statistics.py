@@ -103,7 +103,7 @@ def _count(statistics: DeadLetterStatistics, batch: pa.RecordBatch) -> None:
 
 
 def _definitions(batch: pa.RecordBatch) -> pa.Array:
-    """The definition of each letter: the one that was chosen, else the nearest."""
+    """The definition of each dead letter: the one that it matched, else the closest one."""
     near = batch.column("near")
     counts = pc.fill_null(pc.list_value_length(near), 0)
     first = pa.nulls(batch.num_rows, pa.string())
@@ -115,7 +115,7 @@ def _definitions(batch: pa.RecordBatch) -> pa.Array:
 
 
 def _problems(batch: pa.RecordBatch) -> pa.Table:
-    """A row for each problem, with the row of its letter."""
+    """One row per problem, with the row of its dead letter."""
     problems = batch.column("problems")
     flat = pc.list_flatten(problems)
     columns = {name: pc.struct_field(flat, name) for name in (*KEY, "expected", "actual")}
@@ -125,7 +125,7 @@ def _problems(batch: pa.RecordBatch) -> pa.Table:
 def _note_examples(
     candidates: dict[Reason, list[tuple[Path, int, Example]]], batch: pa.RecordBatch, file: Path, start: int
 ) -> None:
-    """Notes the first letters of each reason that has too few examples yet."""
+    """Note the first dead letters of each reason that has too few examples yet."""
     problems = _problems(batch)
     firsts = problems.append_column("at", pa.array(range(len(problems)), pa.int64()))
     firsts = firsts.group_by([*KEY]).aggregate([("at", "list")])
@@ -134,20 +134,20 @@ def _note_examples(
         noted = candidates.setdefault(reason, []) if reason in candidates or len(candidates) < MAX_KINDS else []
         for at in row["at_list"][: MAX_EXAMPLES * MAX_EXAMPLES] if len(noted) < MAX_EXAMPLES else ():
             problem = problems.slice(at, 1).to_pylist()[0]
-            letter = problem["row"]
-            known = {(each[0], each[1]) for each in noted}  # one letter may break a rule more than once
-            if len(noted) < MAX_EXAMPLES and (file, start + letter) not in known:
-                noted.append((file, start + letter, _example(batch.slice(letter, 1), problem)))
+            dead_letter = problem["row"]
+            known = {(path, position) for path, position, _ in noted}  # a dead letter may have a reason more than once
+            if len(noted) < MAX_EXAMPLES and (file, start + dead_letter) not in known:
+                noted.append((file, start + dead_letter, _example(batch.slice(dead_letter, 1), problem)))
 
 
-def _example(letter: pa.RecordBatch, problem: dict[str, Any]) -> Example:
-    row = letter.select(["_file", "_line", "_index"]).to_pylist()[0]
-    definition = _definitions(letter)[0].as_py() or None
+def _example(dead_letter: pa.RecordBatch, problem: dict[str, Any]) -> Example:
+    row = dead_letter.select(["_file", "_line", "_index"]).to_pylist()[0]
+    definition = _definitions(dead_letter)[0].as_py() or None
     return Example(row["_file"], row["_line"], row["_index"], definition, problem["expected"], problem["actual"])
 
 
 def _with_raw(file: Path, row: int, example: Example) -> Example:
-    """The example with the beginning of its record."""
+    """The example with the first bytes of its record."""
     seen = 0
     with pq.ParquetFile(file) as parquet:
         for group in range(parquet.metadata.num_row_groups):

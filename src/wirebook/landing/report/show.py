@@ -61,8 +61,8 @@ def tables_in(folder: Path, *, with_staging: bool = False) -> list[TableSummary]
         _summary(folder / name, known.get(name), table_format, staged.get(name, 0), staged_files)
         for name in sorted(names)
     )
-    shown = (table for table in matching if table.name != STAGED or with_staging)
-    return sorted((table for table in shown if table.rows or table.files), key=_place)
+    selected = (table for table in matching if table.name != STAGED or with_staging)
+    return sorted((table for table in selected if table.rows or table.files), key=_place)
 
 
 def _place(table: TableSummary) -> int:

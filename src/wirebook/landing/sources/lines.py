@@ -28,13 +28,13 @@ Bytes = npt.NDArray[np.uint8]
 class Sizes:
     """Limits on the memory that a reader uses.
 
-    Units: bytes. `chunk` is the buffer size. Lines up to `line` are kept whole; of a longer line only the first `kept`
+    Units: bytes. `chunk` is the buffer size. Lines up to `line` are kept whole; of a longer line only the first `head`
     bytes are kept.
     """
 
     chunk: int = 16 << 20
     line: int = 256 << 20
-    kept: int = 1 << 20
+    head: int = 1 << 20
 
 
 DEFAULT_SIZES = Sizes()
@@ -58,7 +58,7 @@ class LongLine(NamedTuple):
     """A line over the limit: its number, its first bytes and its full length."""
 
     number: int
-    kept: bytes
+    head: bytes
     length: int
 
 
@@ -183,11 +183,11 @@ class LineReader:
 
     def _pass_over(self) -> LongLine:
         """Read to the end of a line that is over the limit, keeping only its first bytes."""
-        kept, length = bytes(self._buffer[: self._sizes.kept]), self._filled
+        head, length = bytes(self._buffer[: self._sizes.head]), self._filled
         while True:
             self._filled = 0
             if not self._fill():
-                self.tail = LongLine(self.line, kept, length)
+                self.tail = LongLine(self.line, head, length)
                 return self.tail
             end = self._buffer.find(b"\n", 0, self._filled)
             if end >= 0:
@@ -195,4 +195,4 @@ class LineReader:
             length += self._filled
         self._keep_from(end + 1)
         self.line += 1
-        return LongLine(self.line - 1, kept, length + end)
+        return LongLine(self.line - 1, head, length + end)

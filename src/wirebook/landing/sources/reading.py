@@ -112,14 +112,14 @@ def _without_open_line(split: FileSplit, lines: Lines) -> Lines:
 def _too_long(split: FileSplit, line: LongLine, sizes: Sizes) -> Chunk:
     message = (
         f"line {line.number} has {line.length} bytes, more than the maximum of {sizes.line}; "
-        f"only the first {len(line.kept)} are kept"
+        f"only the first {len(line.head)} are kept"
     )
-    return _lost(split, "too-large", line.number, message, line.kept, expected=sizes.line, actual=line.length)
+    return _lost(split, "too-large", line.number, message, line.head, expected=sizes.line, actual=line.length)
 
 
 def _read_tail(split: FileSplit, progress: Progress, stream: ByteStream, reader: LineReader) -> Iterator[Chunk]:
     """Handle the text after the last line end: a record, the rest of a damaged file, or an unfinished line."""
-    tail = reader.tail.kept if isinstance(reader.tail, LongLine) else reader.tail
+    tail = reader.tail.head if isinstance(reader.tail, LongLine) else reader.tail
     is_new = reader.line > split.after
     if stream.problem:
         progress.problem = "truncated-file"
@@ -149,7 +149,7 @@ def _read_whole(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[
     blank = len(text) - len(text.removeprefix(BOM).lstrip(BLANKS))
     line, value = split.line + text.count(b"\n", 0, blank), text[blank:].rstrip(BLANKS)
     if length > len(text):
-        yield _too_long(split, LongLine(line, text[blank : blank + sizes.kept], length), sizes)
+        yield _too_long(split, LongLine(line, text[blank : blank + sizes.head], length), sizes)
     elif problem or _is_open(value):
         progress.problem = "truncated-file"
         yield _lost(split, "truncated-file", line, problem or "the file ends inside its only JSON value", value)
@@ -162,13 +162,13 @@ def _read_whole(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[
 
 def _read_all(stream: ByteStream, size: int, sizes: Sizes) -> tuple[bytes, int, int]:
     """The content up to the limit of a line, its full length, and its number of LFs. `size` is an estimate."""
-    kept, length, newlines = bytearray(), 0, 0
+    head, length, newlines = bytearray(), 0, 0
     buffer = bytearray(min(size, 1 << 20))
     while count := stream.readinto(memoryview(buffer)):
         length += count
         newlines += buffer.count(LF, 0, count)
-        kept += buffer[: min(count, max(sizes.line - len(kept), 0))]
-    return bytes(kept), length, newlines
+        head += buffer[: min(count, max(sizes.line - len(head), 0))]
+    return bytes(head), length, newlines
 
 
 def _is_open(value: bytes) -> bool:

@@ -185,18 +185,18 @@ def _refuse(chunk: Chunk, landed: Landed, name: str, conflicts: list[ColumnConfl
     """Turn the rows of one table into dead letters."""
     tables = dict(landed.tables)
     rows = tables.pop(name)
-    letters = _letters(chunk, rows, landed.definitions[name], conflicts)
+    rejected = _as_dead_letters(chunk, rows, landed.definitions[name], conflicts)
     outcomes, reasons = dict(landed.outcomes), dict(landed.reasons)
     outcomes["matched"] -= len(rows)
     outcomes["unsupported"] = outcomes.get("unsupported", 0) + len(rows)
     reasons["columns-changed"] = reasons.get("columns-changed", 0) + len(rows)
-    dead = pa.concat_tables([landed.dead_letters, conform(letters, landed.dead_letters.schema)])
+    dead = pa.concat_tables([landed.dead_letters, conform(rejected, landed.dead_letters.schema)])
     definitions = {table: xid for table, xid in landed.definitions.items() if table != name}
     changed = {"tables": tables, "dead_letters": dead, "definitions": definitions}
     return replace(landed, outcomes=outcomes, reasons=reasons, **changed)
 
 
-def _letters(chunk: Chunk, rows: pa.Table, definition: str, conflicts: list[ColumnConflict]) -> pa.Table:
+def _as_dead_letters(chunk: Chunk, rows: pa.Table, definition: str, conflicts: list[ColumnConflict]) -> pa.Table:
     problems = [_problem(conflict) for conflict in conflicts]
     renamed = {"received": "_received", "protocol": "_protocol", "endpoint": "_endpoint"}
     columns: dict[str, Any] = {name: rows[renamed.get(name, name)] for name in _present(rows, renamed)}
