@@ -117,7 +117,7 @@ def test_command_line_lands_and_shows(folder: Path, one_java: dict[str, str]) ->
     pinned = {path.stem for path in (folder / "tables" / "_wirebook" / "catalogues").iterdir()}
     assert set(rows["_catalogue"].to_pylist()) == pinned
     (folder / "source" / "events.jsonl").write_text(json.dumps(event(0)) + "\n")
-    assert "events.jsonl: error: 'events.jsonl' changed" in run(*PROGRAM, *land, environment=one_java, code=2)
+    assert "events.jsonl: error: 'events.jsonl' has changed since it landed" in run(*PROGRAM, *land, environment=one_java, code=2)
     assert "[unknown-table]; did you mean 'g__seen'?" in run(*PROGRAM, "show", folder / "tables", "g_seen", code=2)
     assert "[no-target]" in run(*PROGRAM, "show", folder / "source", code=2)
 

@@ -63,7 +63,7 @@ def land(
     loaded = load_catalog(catalog)
     if endpoint is not None:
         loaded.check_endpoint(endpoint)
-    settings: dict[str, Any] = {"dry_run": dry_run, "batch_bytes": batch_bytes, "watch": progress}
+    settings: dict[str, Any] = {"dry_run": dry_run, "batch_bytes": batch_bytes, "progress": progress}
     landing = _landing(spark, loaded, endpoint=endpoint, table_format=table_format, stage_below=stage_below, **settings)
     return land_files(landing, Path(source), catalogue_of(loaded), Target(Path(to)))
 
@@ -91,7 +91,7 @@ def replay(
     unwritable-target, not-conserved, and the codes of `Catalog.load`).
     """
     loaded = load_catalog(catalog)
-    settings: dict[str, Any] = {"dry_run": dry_run, "batch_bytes": batch_bytes, "watch": progress}
+    settings: dict[str, Any] = {"dry_run": dry_run, "batch_bytes": batch_bytes, "progress": progress}
     landing = _landing(spark, loaded, endpoint=endpoint, stage_below=stage_below, **settings)
     chosen = DeadLetterFilter(codes=sorted(codes), definitions=sorted(definitions))
     if endpoint is not None:
