@@ -57,14 +57,14 @@ def contained(
     Raises: TooComplexError
     """
     distinct: dict[tuple[str, str], Incompatibility] = {}
-    for reason in Containment(old, Steps(MAX_STEPS), implied).of(keywords_of([old.root]), new.root, "", 0):
+    for reason in Containment(old, Steps(MAX_STEPS), implied).compare(keywords_of([old.root]), new.root, "", 0):
         distinct.setdefault((reason.path, reason.rule), reason)
     return list(distinct.values())
 
 
 @dataclass
 class Containment:
-    """The comparison of two documents; the `Comparison` of the rules.
+    """The comparison of two documents; the `SubschemaComparison` of the rules.
 
     Shape: `open` are the pairs of schemas that are being compared, with the level of the value: a pair inside itself
     holds if everything else does and the value is smaller. `known` are the results of other pairs. Results that assume
@@ -78,7 +78,7 @@ class Containment:
     open: dict[Any, int] = field(default_factory=dict)
     known: dict[Any, list[Incompatibility]] = field(default_factory=dict)
 
-    def of(self, sets: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
+    def compare(self, sets: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
         """Return why values that meet the keywords `sets` are not all valid against `new`, which stands at `path`."""
         if new.schema is True or new.schema == {}:
             return []
@@ -148,7 +148,7 @@ class Containment:
 
     def holds(self, sets: Conjunction, new: Node, level: int) -> bool:
         """Whether it is shown that all values of `sets` are valid against `new`."""
-        return not self.of(sets, new, "", level)
+        return not self.compare(sets, new, "", level)
 
     def is_empty(self, case: Case, level: int) -> bool:
         """Whether it is shown that a case has no values."""

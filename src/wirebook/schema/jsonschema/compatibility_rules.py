@@ -19,13 +19,13 @@ Conjunction = tuple[KeywordSet, ...]
 """The keywords of all schemas that a value is valid against."""
 
 
-class Comparison(Protocol):
+class SubschemaComparison(Protocol):
     """What a rule needs to compare the subschemas of a keyword; `Containment` in compatibility.py implements it."""
 
     implied: Callable[[str, str], bool] | None
     same: Equivalence
 
-    def of(self, sets: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
+    def compare(self, sets: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
         """Return why values that meet the keywords `sets` are not all valid against `new`."""
 
     def holds(self, sets: Conjunction, new: Node, level: int) -> bool:
@@ -35,7 +35,7 @@ class Comparison(Protocol):
         """Whether it is shown that no value of a case is valid against a schema."""
 
 
-Rule = Callable[[Comparison, Case, KeywordSet, str, int], Iterator[Incompatibility]]
+Rule = Callable[[SubschemaComparison, Case, KeywordSet, str, int], Iterator[Incompatibility]]
 NARROWER_FORMATS = frozenset(
     (("email", "idn-email"), ("hostname", "idn-hostname"), ("uri", "uri-reference"), ("uri", "iri"),
      ("uri", "iri-reference"), ("uri-reference", "iri-reference"), ("iri", "iri-reference"))
@@ -60,7 +60,7 @@ OF_TYPE = {"low": "number", "high": "number", "multipleOf": "number", "minLength
 
 
 def assertion_incompatibilities(
-    comparison: Comparison, case: Case, new: KeywordSet, names: list[str], path: str
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, names: list[str], path: str
 ) -> Iterator[Incompatibility]:
     """Yield the incompatibilities of the keywords `names`, as far as their values contain no schemas."""
     if case.single:
@@ -91,7 +91,7 @@ def _refused_value(case: Case, new: KeywordSet, path: str) -> Iterator[Incompati
     yield Incompatibility(path, "value-refused", case.value, new.assertions)
 
 
-def _missing(comparison: Comparison, case: Case, new: KeywordSet, keyword: str) -> tuple[Any] | None:
+def _missing(comparison: SubschemaComparison, case: Case, new: KeywordSet, keyword: str) -> tuple[Any] | None:
     """Return what the case guarantees, in a tuple, if that is less than a keyword requires; None if it is enough."""
     value = new.values[keyword]
     if keyword == "enum":
@@ -125,7 +125,7 @@ def _most(case: Case, keyword: str) -> Any:
     return case.most_properties if keyword == "maxProperties" else case.least(keyword)
 
 
-def _exact(comparison: Comparison, case: Case, keyword: str, value: Any) -> tuple[Any] | None:
+def _exact(comparison: SubschemaComparison, case: Case, keyword: str, value: Any) -> tuple[Any] | None:
     if keyword == "pattern":
         old_values = case.every("pattern")
         is_implied = value in old_values or value in ANYTHING
@@ -179,7 +179,9 @@ def _plain(value: Any) -> Any:
 # -- objects ----------------------------------------------------------------------------------------------------------
 
 
-def properties(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+def properties(
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
+) -> Iterator[Incompatibility]:
     """Named properties: each must accept the values of the case. An undeclared property may have any value."""
     if case.type != "object":
         return
@@ -187,7 +189,7 @@ def properties(comparison: Comparison, case: Case, new: KeywordSet, path: str, l
         if case.is_undeclared(name):
             continue
         member, place = case.member(name), f"{child(path, 'properties')}{child('', name)}"
-        incompatibilities = comparison.of(member, node, place, level + 1) if member is not None else []
+        incompatibilities = comparison.compare(member, node, place, level + 1) if member is not None else []
         if incompatibilities and name not in case.names:
             yield Incompatibility(place, "property-added-to-open-content", "any value", _brief(node))
         else:
@@ -195,7 +197,7 @@ def properties(comparison: Comparison, case: Case, new: KeywordSet, path: str, l
 
 
 def pattern_properties(
-    comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
     """Properties whose names match a pattern."""
     if case.type != "object":
@@ -208,14 +210,14 @@ def pattern_properties(
             if match is None and member is not None:
                 yield Incompatibility(place, UNPROVEN, name, pattern)
             elif match and member is not None:
-                yield from comparison.of(member, node, place, level + 1)
+                yield from comparison.compare(member, node, place, level + 1)
         generic = None if case.single or case.is_unconstrained else case.matching(pattern)
         if generic is not None:
-            yield from comparison.of(generic, node, place, level + 1)
+            yield from comparison.compare(generic, node, place, level + 1)
 
 
 def additional_properties(
-    comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
     """Properties that are neither named nor matched by a pattern."""
     node = new.schema("additionalProperties")
@@ -227,7 +229,7 @@ def additional_properties(
 
 
 def unevaluated_properties(
-    comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
     """Properties that no other keyword evaluates."""
     node = new.schema("unevaluatedProperties")
@@ -260,7 +262,7 @@ def _surely_evaluated(node: Node, ancestors: set[int]) -> tuple[set[str], list[s
 
 
 def _further(
-    comparison: Comparison,
+    comparison: SubschemaComparison,
     case: Case,
     new: KeywordSet,
     *,
@@ -277,11 +279,11 @@ def _further(
             continue
         if None in matches:
             yield Incompatibility(path, UNPROVEN, name, patterns)
-        elif comparison.of(member, node, path, level + 1):
+        elif comparison.compare(member, node, path, level + 1):
             if node.schema is False:
                 yield Incompatibility(path, "property-removed-from-closed-content", name, False)
             else:
-                yield from comparison.of(member, node, path, level + 1)
+                yield from comparison.compare(member, node, path, level + 1)
     for pattern in sorted(case.patterns - set(patterns)):
         generic = case.matching(pattern)
         yield from _generic(comparison, generic, node, path, level) if generic is not None else ()
@@ -289,8 +291,10 @@ def _further(
         yield from _generic(comparison, case.others, node, path, level)
 
 
-def _generic(comparison: Comparison, sets: Conjunction, node: Node, path: str, level: int) -> Iterator[Incompatibility]:
-    incompatibilities = comparison.of(sets, node, path, level + 1)
+def _generic(
+    comparison: SubschemaComparison, sets: Conjunction, node: Node, path: str, level: int
+) -> Iterator[Incompatibility]:
+    incompatibilities = comparison.compare(sets, node, path, level + 1)
     if incompatibilities and node.schema is False:
         yield Incompatibility(path, "additional-properties-closed", "any further property", False)
     else:
@@ -298,7 +302,7 @@ def _generic(comparison: Comparison, sets: Conjunction, node: Node, path: str, l
 
 
 def property_names(
-    comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
     """The names of properties."""
     node = new.schema("propertyNames")
@@ -308,32 +312,34 @@ def property_names(
     is_closed = not case.patterns and case.others is None
     if is_closed:
         literals = [case.document.literal(name) for name in sorted(case.names) if case.member(name) is not None]
-        incompatibilities = [comparison.of(keywords_of([literal]), node, place, level + 1) for literal in literals]
+        incompatibilities = [comparison.compare(keywords_of([literal]), node, place, level + 1) for literal in literals]
     else:
         strings = case.document.of_type("string")
         old_schemas = [
             old_schema for keywords in case.sets if (old_schema := keywords.schema("propertyNames")) is not None
         ]
-        incompatibilities = [comparison.of(keywords_of([strings, *old_schemas]), node, place, level + 1)]
+        incompatibilities = [comparison.compare(keywords_of([strings, *old_schemas]), node, place, level + 1)]
     if any(incompatibilities):
         yield Incompatibility(place, "property-names-narrowed", sorted(case.names) if is_closed else None, _brief(node))
 
 
 def dependent_schemas(
-    comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
     """Schemas of objects that have a property."""
     for name, node in new.members("dependentSchemas").items() if case.type == "object" else ():
         if case.member(name) is not None:
             present = case.document.keywords(case.document.requiring(name))
             place = f"{child(path, new.spelled('dependentSchemas'))}{child('', name)}"
-            yield from comparison.of((*_all(case), *present), node, place, level)
+            yield from comparison.compare((*_all(case), *present), node, place, level)
 
 
 # -- arrays -----------------------------------------------------------------------------------------------------------
 
 
-def items(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+def items(
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
+) -> Iterator[Incompatibility]:
     """Items after the prefix, and those of the prefix."""
     if case.type != "array":
         return
@@ -344,7 +350,7 @@ def items(comparison: Comparison, case: Case, new: KeywordSet, path: str, level:
             place = child(path, new.spelled("items"))
             if at < prefix:
                 place = child(child(path, new.spelled("prefixItems")), at)
-            incompatibilities = comparison.of(sets or (), node, place, level + 1)
+            incompatibilities = comparison.compare(sets or (), node, place, level + 1)
             if incompatibilities and node.schema is False:
                 yield Incompatibility(place, "items-closed", f"item {at}", False)
             else:
@@ -352,7 +358,7 @@ def items(comparison: Comparison, case: Case, new: KeywordSet, path: str, level:
 
 
 def prefix_items(
-    comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
     """Items of the prefix; `items` checks them if it is present."""
     if "items" not in new.values:
@@ -360,7 +366,7 @@ def prefix_items(
 
 
 def unevaluated_items(
-    comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
 ) -> Iterator[Incompatibility]:
     """Items that no other keyword evaluates."""
     node = new.schema("unevaluatedItems")
@@ -368,12 +374,14 @@ def unevaluated_items(
         return
     for at in range(len(new.get("prefixItems") or ()), case.prefix + 1):
         sets = case.item(at)
-        if sets is not None and comparison.of(sets, node, path, level + 1):
+        if sets is not None and comparison.compare(sets, node, path, level + 1):
             yield Incompatibility(child(path, "unevaluatedItems"), "items-closed", f"item {at}", _brief(node))
             return
 
 
-def contains(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+def contains(
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
+) -> Iterator[Incompatibility]:
     """The number of items that are valid against a schema."""
     node = new.schema("contains")
     if case.type != "array" or node is None:
@@ -395,7 +403,7 @@ def contains(comparison: Comparison, case: Case, new: KeywordSet, path: str, lev
             yield Incompatibility(child(path, "maxContains"), "contains-narrowed", None, most)
 
 
-def _contains(comparison: Comparison, old: KeywordSet, node: Node, level: int) -> bool:
+def _contains(comparison: SubschemaComparison, old: KeywordSet, node: Node, level: int) -> bool:
     old_node = old.schema("contains")
     return old_node is not None and comparison.holds(keywords_of([old_node]), node, level + 1)
 
@@ -403,14 +411,18 @@ def _contains(comparison: Comparison, old: KeywordSet, node: Node, level: int) -
 # -- choices ----------------------------------------------------------------------------------------------------------
 
 
-def any_of(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+def any_of(
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
+) -> Iterator[Incompatibility]:
     """One branch must accept the case."""
     nodes = new.nodes("anyOf")
     if not any(comparison.holds(_all(case), node, level) for node in nodes):
         yield from _no_branch(comparison, case, nodes, (child(path, "anyOf"), "any-of-narrowed"), level)
 
 
-def one_of(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+def one_of(
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
+) -> Iterator[Incompatibility]:
     """One branch must accept the case, and all others must exclude it."""
     nodes, place = new.nodes("oneOf"), child(path, "oneOf")
     chosen = [index for index, node in enumerate(nodes) if comparison.holds(_all(case), node, level)]
@@ -425,7 +437,7 @@ def one_of(comparison: Comparison, case: Case, new: KeywordSet, path: str, level
 
 
 def _no_branch(
-    comparison: Comparison, case: Case, nodes: list[Node], place: tuple[str, str], level: int
+    comparison: SubschemaComparison, case: Case, nodes: list[Node], place: tuple[str, str], level: int
 ) -> Iterator[Incompatibility]:
     """Yield why the only branch for the type does not accept the case, or that no branch does. `place`: path and
     rule.
@@ -435,27 +447,31 @@ def _no_branch(
         at for at, node in enumerate(nodes) if all(case.type in keywords.types for keywords in keywords_of([node]))
     ]
     if len(candidates) == 1:
-        yield from comparison.of(_all(case), nodes[candidates[0]], child(path, candidates[0]), level)
+        yield from comparison.compare(_all(case), nodes[candidates[0]], child(path, candidates[0]), level)
     else:
         yield Incompatibility(path, rule, case.described(), [_brief(node) for node in nodes])
 
 
-def not_(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+def not_(
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
+) -> Iterator[Incompatibility]:
     """The case must not overlap with the excluded schema."""
     node = new.node.at(new.values["not"])
     if not comparison.excludes(case, node, level):
         yield Incompatibility(child(path, "not"), "not-widened", case.described(), _brief(node))
 
 
-def condition(comparison: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
+def condition(
+    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
+) -> Iterator[Incompatibility]:
     """`then` must accept the values that may meet `if`, and `else` those that may not."""
     if_, then, else_ = new.node.at(new.values["if"]), new.schema("then"), new.schema("else")
     sets = _all(case)
     if then is not None and not comparison.excludes(case, if_, level):
         both = tuple({id(keywords): keywords for keywords in (*sets, *keywords_of([if_]))}.values())
-        yield from comparison.of(both, then, child(path, "then"), level)
+        yield from comparison.compare(both, then, child(path, "then"), level)
     if else_ is not None and not comparison.holds(sets, if_, level):
-        yield from comparison.of(sets, else_, child(path, "else"), level)
+        yield from comparison.compare(sets, else_, child(path, "else"), level)
 
 
 def _all(case: Case) -> Conjunction:
