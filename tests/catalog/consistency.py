@@ -1,4 +1,4 @@
-"""Whether the findings of one report agree: what no two of them may say."""
+"""Check that the findings of one lint report do not contradict each other."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OPPOSITES = (
 
 
 def contradictions(problems: Sequence[Problem]) -> Iterator[str]:
-    """What contradicts itself in a report, one line each."""
+    """Yield each contradiction in a report as one line."""
     yield from _repeated(problems)
     yield from _opposed(problems)
     yield from _related(problems)
@@ -54,14 +54,14 @@ def _opposed(problems: Sequence[Problem]) -> Iterator[str]:
     codes: defaultdict[tuple[str | None, str | None], set[str]] = defaultdict(set)
     for problem in problems:
         codes[problem.file, problem.pointer].add(problem.code)
-    for place, found in codes.items():
+    for place, reported in codes.items():
         for one, other in OPPOSITES:
-            if {one, other} <= found:
+            if {one, other} <= reported:
                 yield f"{one} and {other} at {place}"
 
 
 def _related(problems: Sequence[Problem]) -> Iterator[str]:
-    """Two definitions have one relation, that has one direction, and neither is one that no message fits."""
+    """Check that two definitions have one relation with one direction, and that both can be matched."""
     relations: dict[frozenset[str | None], Problem] = {}
     unreachable = {problem.xid for problem in problems if problem.code == "unmatchable"}
     wide = {problem.xid: problem.actual for problem in problems if problem.code == "shadowed"}

@@ -1,4 +1,4 @@
-"""A message and its aliases are one message: in lint, when building, when explaining and in the tables."""
+"""An alias is the same message as its target in lint, building, explanations and tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_alias_is_not_compared_with_its_source(catalog: Catalog) -> None:
     assert {problem.code for problem in lint(catalog.registry)} == {"id-is-not-type"}
 
 
-def test_explanation_names_the_message_once(catalog: Catalog) -> None:
+def test_explanation_of_alias_names_its_target_once(catalog: Catalog) -> None:
     explanation = catalog.explain(RECORD)
     assert [comparison.definition for comparison in explanation.comparisons] == [SOURCE]
     assert explanation.outcome.definition == SOURCE
@@ -55,7 +55,7 @@ def test_explanation_names_the_message_once(catalog: Catalog) -> None:
     assert [comparison.definition for comparison in within.comparisons] == [ALIAS]
 
 
-def test_message_built_from_an_alias_is_that_of_its_source() -> None:
+def test_message_built_from_alias_equals_that_of_its_target() -> None:
     untyped = json.loads(json.dumps(DOCUMENT))
     untyped["messagegroups"]["g"]["messages"]["m"]["envelopemetadata"] = {}
     catalog = Catalog.load(untyped)
@@ -75,9 +75,7 @@ def landed(catalog: Catalog, endpoint: str | None, *, columns: bool) -> Landed:
 
 @pytest.mark.parametrize("columns", [True, False])
 @pytest.mark.parametrize("endpoint", [None, "/endpoints/alias", "/endpoints/both"])
-def test_rows_of_an_alias_land_in_the_table_of_its_source(
-    catalog: Catalog, endpoint: str | None, columns: bool
-) -> None:
-    found = landed(catalog, endpoint, columns=columns)
-    assert found.outcomes == {"matched": 3}
-    assert found.definitions == {table_name(SOURCE): SOURCE}
+def test_rows_of_alias_land_in_the_table_of_its_target(catalog: Catalog, endpoint: str | None, columns: bool) -> None:
+    report = landed(catalog, endpoint, columns=columns)
+    assert report.outcomes == {"matched": 3}
+    assert report.definitions == {table_name(SOURCE): SOURCE}

@@ -1,4 +1,4 @@
-"""The JSON Schema of catalogue documents: sound catalogues are valid, usual slips are not, and slips are located."""
+"""The JSON Schema of catalogue documents: valid catalogues are accepted, and common mistakes are located."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_real_catalogues_are_valid(shared: Path) -> None:
         path for folder in ("production", "spec-scenarios") for path in (shared / "corpus" / folder).glob("*.json")
     )
     assert len(paths) >= 57
-    assert {path.name: found for path in paths if (found := pointers(json.loads(path.read_text())))} == {}
+    assert {path.name: errors for path in paths if (errors := pointers(json.loads(path.read_text())))} == {}
 
 
 # -- slips ----------------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def changed(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
     return document(message)
 
 
-SLIPS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+MISTAKES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "soruce": (lambda m: m["envelopemetadata"].update(soruce={"value": "/x"}), f"{AT}/envelopemetadata"),
     "datacontentype": (lambda m: m["envelopemetadata"].update(datacontentype={}), f"{AT}/envelopemetadata"),
     "requred": (lambda m: m["envelopemetadata"]["type"].update(requred=True), f"{AT}/envelopemetadata/type"),
@@ -90,14 +90,14 @@ SLIPS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("slip", SLIPS)
-def test_slip_is_reported_where_it_is(slip: str) -> None:
-    change, pointer = SLIPS[slip]
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_misspelt_name_is_reported_at_its_place(mistake: str) -> None:
+    change, pointer = MISTAKES[mistake]
     assert pointers(document(MESSAGE)) == []
     assert pointers(changed(change)) == [pointer]
 
 
-def test_group_type_with_a_slip_is_rejected() -> None:
+def test_misspelt_group_type_is_rejected() -> None:
     assert pointers({"messagegroup": {"g": {}}}) == [""]
 
 

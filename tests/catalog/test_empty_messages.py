@@ -1,4 +1,4 @@
-"""A value that is written as zero bytes (a Protobuf message of defaults alone) is a message over every protocol."""
+"""A value that is encoded as zero bytes (a Protobuf message with default values) is a message in every protocol."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def body(wire: AnyMessage) -> bytes | None:
 
 @pytest.mark.parametrize(("protocol", "mode"), WAYS)
 @pytest.mark.parametrize("format", [PROTO, AVRO], ids=["Protobuf", "Avro"])
-def test_what_is_built_of_defaults_is_matched(format: tuple[str, Any], protocol: str, mode: str) -> None:
+def test_message_with_default_values_is_built_and_matched(format: tuple[str, Any], protocol: str, mode: str) -> None:
     loaded = catalog(format, protocol, mode)
     wire = loaded.build(XID, {}, {})
     if mode != "structured":
@@ -76,10 +76,10 @@ def test_what_is_built_of_defaults_is_matched(format: tuple[str, Any], protocol:
 
 @pytest.mark.parametrize("protocol", ["HTTP", "MQTT/3.1.1", "MQTT/5.0", "NATS"])
 @pytest.mark.parametrize("wire_body", [None, ""])
-def test_zero_bytes_and_none_are_the_same_on_the_wire(protocol: str, wire_body: str | None) -> None:
+def test_empty_and_missing_payload_are_equal_on_the_wire(protocol: str, wire_body: str | None) -> None:
     slots: dict[str, Any] = {"HTTP": {"method": "POST", "target": "/x"}, "NATS": {"subject": "s"}}
-    made: Any = CLASSES[protocol]
-    wire = made(**slots.get(protocol, {"topic": "t"}), **{BODIES[protocol]: wire_body})
+    message_class: Any = CLASSES[protocol]
+    wire = message_class(**slots.get(protocol, {"topic": "t"}), **{BODIES[protocol]: wire_body})
     assert catalog(PROTO, protocol).match(wire).matched
     for format in (JSON, XSD, ("Avro/1.11", "int")):
         outcome = catalog(format, protocol).match(wire)
@@ -89,11 +89,11 @@ def test_zero_bytes_and_none_are_the_same_on_the_wire(protocol: str, wire_body: 
     assert (problem.code, problem.expected) == ("payload-invalid", {"required": "a"})
     as_json = catalog(PROTO, protocol, datacontenttype="application/json")
     if protocol in ("HTTP", "NATS"):
-        wire = made(**slots[protocol], headers=[("content-type", "application/json")])
+        wire = message_class(**slots[protocol], headers=[("content-type", "application/json")])
         assert [problem.code for problem in as_json.match(wire).problems] == ["missing-data"]
 
 
-def test_kafka_tells_a_tombstone_from_an_empty_message() -> None:
+def test_kafka_tombstone_and_empty_value_have_different_outcomes() -> None:
     loaded = catalog(PROTO, "KAFKA")
     empty = loaded.match(KafkaRecord(topic="t", value=""))
     assert empty.matched
@@ -105,7 +105,7 @@ def test_kafka_tells_a_tombstone_from_an_empty_message() -> None:
     assert tombstone.received.is_tombstone
 
 
-def test_an_event_without_data_member_has_no_data() -> None:
+def test_event_without_data_member_has_no_data() -> None:
     event = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
     loaded = catalog(PROTO, "HTTP", "structured")
     record = {"protocol": "HTTP", "method": "POST", "target": "/x",
@@ -115,8 +115,8 @@ def test_an_event_without_data_member_has_no_data() -> None:
     assert loaded.match(record | {"body": json.dumps(event | {"data_base64": ""})}).matched
 
 
-def test_it_stays_a_message_on_the_way_to_a_protocol_that_tells() -> None:
-    """Over HTTP zero bytes, over Kafka a value of zero bytes and no tombstone."""
+def test_empty_message_transformed_to_kafka_stays_a_message() -> None:
+    """Over HTTP the body is empty; over Kafka the value is empty, not a tombstone."""
     source, target = OPTIONS["HTTP"], OPTIONS["KAFKA"]
     schema = {"dataschemaformat": PROTO[0], "dataschema": PROTO[1]}
     messages = {
@@ -129,6 +129,6 @@ def test_it_stays_a_message_on_the_way_to_a_protocol_that_tells() -> None:
     assert wire.value == ""
 
 
-def test_the_event_of_the_sdk_has_data_of_zero_bytes() -> None:
+def test_sdk_event_of_empty_message_has_zero_bytes_of_data() -> None:
     loaded = catalog(PROTO, "HTTP", "binary")
     assert loaded.match(loaded.build(XID, {}, {})).to_cloudevent().get_data() == b""

@@ -1,4 +1,4 @@
-"""Canonical order: the same content is the same text, nothing changes its meaning, and it is done once."""
+"""Canonical order: equal content has equal text, the content does not change, and the order is stable."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "bikes.xre
 
 
 def documents() -> list[tuple[str, dict[str, Any]]]:
-    found: list[tuple[str, dict[str, Any]]] = [("bikes", json.loads(EXAMPLE.read_text("utf-8")))]
+    named: list[tuple[str, dict[str, Any]]] = [("bikes", json.loads(EXAMPLE.read_text("utf-8")))]
     for name in ("lint", "dialects", "texts", "resolution"):
         for vector in json.loads((VECTORS / f"{name}.json").read_text("utf-8"))["vectors"]:
             if "document" in vector:
-                found.append((f"{name}-{vector['name']}", vector["document"]))
+                named.append((f"{name}-{vector['name']}", vector["document"]))
             elif "message" in vector:
-                found.append(
+                named.append(
                     (f"{name}-{vector['name']}", {"messagegroups": {"g": {"messages": {"m": vector["message"]}}}})
                 )
             elif "endpoint" in vector:
-                found.append((f"{name}-{vector['name']}", {"endpoints": {"e": vector["endpoint"]}}))
-    return found
+                named.append((f"{name}-{vector['name']}", {"endpoints": {"e": vector["endpoint"]}}))
+    return named
 
 
 def means(value: Any) -> Any:
@@ -42,7 +42,7 @@ def means(value: Any) -> Any:
 
 
 def shuffled(value: Any, chooser: random.Random) -> Any:
-    """The same value with the members of its objects in another order."""
+    """Shuffle the members of all objects in a value."""
     if isinstance(value, list):
         return [shuffled(item, chooser) for item in value]
     if not isinstance(value, dict):
@@ -53,14 +53,14 @@ def shuffled(value: Any, chooser: random.Random) -> Any:
 
 
 @pytest.mark.parametrize("document", [pytest.param(value, id=name) for name, value in documents()])
-def test_order_changes_no_meaning_and_is_found_once(document: dict[str, Any]) -> None:
+def test_canonical_order_keeps_the_content_and_is_stable(document: dict[str, Any]) -> None:
     once = in_canonical_order(document)
     assert once == document
     assert means(once) == means(document)
     assert render(in_canonical_order(once)) == render(once)
 
 
-def test_the_corpus(shared: Path) -> None:
+def test_corpus_document_in_canonical_order_keeps_its_content(shared: Path) -> None:
     files = sorted((shared / "corpus").glob("*/*.xreg.json"))
     assert len(files) == 57
     for file in files:
@@ -71,7 +71,7 @@ def test_the_corpus(shared: Path) -> None:
         assert render(in_canonical_order(json.loads(render(once)))) == render(once), file.name
 
 
-def test_whoever_wrote_it() -> None:
+def test_shuffled_documents_have_the_same_canonical_text() -> None:
     document = json.loads(EXAMPLE.read_text("utf-8"))
     for group in document["messagegroups"].values():  # what is left as it is: schemas, headers
         for message in group["messages"].values():
@@ -86,8 +86,8 @@ def test_whoever_wrote_it() -> None:
         assert render(in_canonical_order(other)) == expected
 
 
-def test_the_order_of_the_texts() -> None:
-    given = {
+def test_attributes_are_in_the_order_of_the_specification() -> None:
+    definition = {
         "x-own": 1,
         "datacontenttype": "text/a",
         "protocoloptions": {"headers": {"z": {"name": "z"}, "a": {"name": "a"}}, "key": "k", "topic": "t"},
@@ -95,7 +95,7 @@ def test_the_order_of_the_texts() -> None:
         "messageid": "m",
         "envelopemetadata": {"zone": {}, "type": {"value": "m", "type": "string"}},
     }
-    document = {"messagegroups": {"b": {}, "a": {"messages": {"m": given}}}, "specversion": "1.0-rc4"}
+    document = {"messagegroups": {"b": {}, "a": {"messages": {"m": definition}}}, "specversion": "1.0-rc4"}
     message = in_canonical_order(document)["messagegroups"]["a"]["messages"]["m"]
     assert list(in_canonical_order(document)) == ["specversion", "messagegroups"]
     assert list(in_canonical_order(document)["messagegroups"]) == ["a", "b"]
@@ -159,7 +159,7 @@ messagegroups:
 """
 
 
-def test_yaml_moves_with_its_comments() -> None:
+def test_yaml_members_move_with_their_comments() -> None:
     value = yaml.safe_load(TEXT)
     once = reordered(TEXT, in_canonical_order(value))
     assert once == ORDERED
@@ -168,7 +168,7 @@ def test_yaml_moves_with_its_comments() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_yaml_of_any_order(seed: int) -> None:
+def test_shuffled_yaml_has_the_same_canonical_text(seed: int) -> None:
     value = shuffled(json.loads(EXAMPLE.read_text("utf-8")), random.Random(seed))
     text = yaml.safe_dump(value, sort_keys=False, default_flow_style=None if seed % 2 else False)
     once = reordered(text, in_canonical_order(value))
@@ -177,5 +177,5 @@ def test_yaml_of_any_order(seed: int) -> None:
     assert reordered(once, in_canonical_order(value)) == once
 
 
-def test_a_problem_has_the_code() -> None:
+def test_finding_in_problem_class_has_the_code() -> None:
     assert Problem(code="not-orderable").severity == "error"

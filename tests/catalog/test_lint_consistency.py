@@ -1,4 +1,4 @@
-"""No two findings of one report contradict each other: real catalogues, vectors, documents changed at random."""
+"""Findings of one report do not contradict each other: real catalogues, vectors, randomly mutated documents."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def test_reports_of_vectors_are_consistent() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_reports_of_changed_documents_are_consistent(seed: int) -> None:
-    """Two vectors' documents as one catalogue, with parts exchanged at random."""
+def test_reports_of_mutated_documents_are_consistent(seed: int) -> None:
+    """Lint the documents of two vectors as one catalogue, with randomly exchanged parts."""
     chance = random.Random(seed)
     pool = [*DOCUMENTS, *(vector["wrong"] for vector in VECTORS if isinstance(vector["wrong"], dict))]
     for _ in range(100):
-        documents = [copy.deepcopy(each) for each in chance.sample(pool, 2)]
+        documents = [copy.deepcopy(document) for document in chance.sample(pool, 2)]
         for document in documents:
             for _ in range(chance.randint(0, 3)):
                 mutate(document, chance)

@@ -1,4 +1,4 @@
-"""Broken documents, one fault each: the rule, its place, and nothing that leads astray beside it."""
+"""Documents with one fault each: lint reports its code and place, and no misleading findings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAULTS: list[dict[str, Any]] = VECTORS["faults"]
 
 
 def broken(fault: dict[str, Any], base: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The base with the fault in it."""
+    """Return the base document with the fault."""
     document: dict[str, Any] = copy.deepcopy(VECTORS["base"] if base is None else base)
     for pointer, value in fault.get("set", {}).items():
         holder, name = _holder(document, pointer)
@@ -43,25 +43,25 @@ def _holder(document: Any, pointer: str) -> tuple[Any, str]:
     return resolve(document, above), name
 
 
-def told(problems: tuple[Problem, ...]) -> list[list[str | None]]:
+def codes_and_pointers(problems: tuple[Problem, ...]) -> list[list[str | None]]:
     return [[problem.code, problem.pointer] for problem in problems]
 
 
-def test_the_base_breaks_no_rule() -> None:
+def test_base_document_has_no_findings() -> None:
     assert lint(load_registry(copy.deepcopy(VECTORS["base"]))) == ()
 
 
 @pytest.mark.parametrize("fault", [pytest.param(fault, id=fault["name"]) for fault in FAULTS])
-def test_fault(fault: dict[str, Any]) -> None:
-    found = lint(load_registry(broken(fault)))
-    assert sorted(told(found)) == sorted([fault["finding"], *fault.get("follows", ())])
-    problem = next(problem for problem in found if [problem.code, problem.pointer] == fault["finding"])
+def test_fault_is_reported_with_its_code(fault: dict[str, Any]) -> None:
+    problems = lint(load_registry(broken(fault)))
+    assert sorted(codes_and_pointers(problems)) == sorted([fault["finding"], *fault.get("follows", ())])
+    problem = next(problem for problem in problems if [problem.code, problem.pointer] == fault["finding"])
     assert str(problem.severity) == fault["severity"]
     assert problem.message
     assert problem.xid or not problem.pointer
 
 
-def test_faults_of_each_kind_are_many() -> None:
+def test_every_kind_of_fault_occurs_often() -> None:
     assert len(FAULTS) > 500
     assert len({fault["finding"][0] for fault in FAULTS}) > 100
 
@@ -76,8 +76,8 @@ def lines_of(problems: tuple[Problem, ...], text: str) -> Iterator[tuple[str, st
 
 
 @pytest.mark.parametrize("kind", ["json", "yaml"])
-def test_places_are_those_of_the_text(kind: str, tmp_path: Path) -> None:
-    """A member is found at its name, an item at its value; in both notations."""
+def test_fault_is_reported_at_its_place(kind: str, tmp_path: Path) -> None:
+    """The place of a member is its name, that of an item its value, in JSON and YAML."""
     file = tmp_path / f"a.{kind}"
     for fault in FAULTS[::7]:
         document = broken(fault)
@@ -91,7 +91,7 @@ def test_places_are_those_of_the_text(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("severity", list(Severity))
-def test_exit_codes(severity: Severity, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_code_depends_on_severity(severity: Severity, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.json"
     for fault in [fault for fault in FAULTS if fault["severity"] == severity and "follows" not in fault][::25]:
         file.write_text(json.dumps(broken(fault)), "utf-8")
@@ -100,7 +100,7 @@ def test_exit_codes(severity: Severity, tmp_path: Path, capsys: pytest.CaptureFi
         assert f"{fault['finding'][0]}: " in capsys.readouterr().out
 
 
-def test_the_faults_name_codes_that_there_are() -> None:
+def test_codes_of_faults_exist() -> None:
     assert all(CODES[fault["finding"][0]].severity == fault["severity"] for fault in FAULTS)
 
 
@@ -110,27 +110,27 @@ OLDER: dict[str, Any] = json.loads((FILE.parent / "older.json").read_text("utf-8
 
 
 @pytest.mark.parametrize("text", OLDER["bases"])
-def test_an_older_document_that_is_right_needs_remarks_only(text: str) -> None:
+def test_valid_older_document_has_only_notes(text: str) -> None:
     assert {problem.severity for problem in lint(load_registry(copy.deepcopy(OLDER["bases"][text])))} == {Severity.INFO}
 
 
 @pytest.mark.parametrize("text", OLDER["bases"])
-def test_upgraded_it_breaks_no_rule(text: str) -> None:
+def test_upgraded_older_document_has_no_findings(text: str) -> None:
     document, _ = upgrade(load_registry(copy.deepcopy(OLDER["bases"][text])))
-    found = lint(load_registry(json.loads(render_document(document))))
-    assert {problem.code for problem in found} <= {"unused-schema"}
+    problems = lint(load_registry(json.loads(render_document(document))))
+    assert {problem.code for problem in problems} <= {"unused-schema"}
 
 
 @pytest.mark.parametrize("text", OLDER["bases"])
-def test_upgrading_tells_of_everything_that_has_another_place(text: str) -> None:
-    given = OLDER["bases"][text]
-    document, problems = upgrade(load_registry(copy.deepcopy(given)))
-    told = {problem.pointer for problem in problems}
-    gone = [pointer for pointer in pointers(given) if resolve(document, pointer) is None]
-    emptied = {prefix for pointer in told for prefix in prefixes(pointer or "")}
+def test_upgrade_reports_every_moved_value(text: str) -> None:
+    source = OLDER["bases"][text]
+    document, problems = upgrade(load_registry(copy.deepcopy(source)))
+    reported = {problem.pointer for problem in problems}
+    gone = [pointer for pointer in pointers(source) if resolve(document, pointer) is None]
+    emptied = {prefix for pointer in reported for prefix in prefixes(pointer or "")}
     assert len(gone) > 20
-    assert "" not in told
-    assert [pointer for pointer in gone if told.isdisjoint(prefixes(pointer)) and pointer not in emptied] == []
+    assert "" not in reported
+    assert [pointer for pointer in gone if reported.isdisjoint(prefixes(pointer)) and pointer not in emptied] == []
 
 
 def pointers(value: Any, at: str = "") -> Iterator[str]:
@@ -142,6 +142,6 @@ def pointers(value: Any, at: str = "") -> Iterator[str]:
 @pytest.mark.parametrize(
     "fault", [pytest.param(fault, id=f"{fault['base']}-{fault['name']}") for fault in OLDER["faults"]]
 )
-def test_fault_in_an_older_spelling(fault: dict[str, Any]) -> None:
-    found = lint(load_registry(broken(fault, OLDER["bases"][fault["base"]])))
-    assert fault["finding"] in told(found)
+def test_fault_in_older_spelling_is_reported(fault: dict[str, Any]) -> None:
+    problems = lint(load_registry(broken(fault, OLDER["bases"][fault["base"]])))
+    assert fault["finding"] in codes_and_pointers(problems)

@@ -1,4 +1,4 @@
-"""Mistakes that are easily made: lint reports each at its place, and nothing of the same document without it."""
+"""Common mistakes: lint reports each at its place, and has no findings for the corrected document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EACH = pytest.mark.parametrize("vector", [pytest.param(vector, id=vector["name"]
 
 
 def findings(source: Any) -> list[Problem]:
-    """The warnings and errors of a document: a file, or a value."""
+    """Return the warnings and errors of a document (a file or a value)."""
     try:
         problems = lint(load_registry(source if isinstance(source, Path) else Source("<value>", source)))
     except WirebookError as error:
@@ -34,8 +34,8 @@ def findings(source: Any) -> list[Problem]:
 
 @EACH
 def test_mistake_is_reported(vector: dict[str, Any]) -> None:
-    found = [[problem.code, problem.pointer] for problem in findings(copy.deepcopy(vector["wrong"]))]
-    assert sorted(found, key=str) == sorted(vector["findings"], key=str)
+    reported = [[problem.code, problem.pointer] for problem in findings(copy.deepcopy(vector["wrong"]))]
+    assert sorted(reported, key=str) == sorted(vector["findings"], key=str)
 
 
 @EACH
@@ -45,7 +45,7 @@ def test_corrected_document_has_no_finding(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("suffix", ["json", "yaml"])
 def test_finding_names_the_line_of_its_member(suffix: str, tmp_path: Path) -> None:
-    """A member is found at its name, an item of an array at its value."""
+    """The place of a member is its name, that of an array item its value."""
     file = tmp_path / f"catalogue.{suffix}"
     for vector in VECTORS:
         document = vector["wrong"]
@@ -78,14 +78,16 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_other_document_is_named_and_ends_with_2(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_document_type_is_named_and_exits_with_2(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "other.json"
     file.write_text(json.dumps(next(vector["wrong"] for vector in VECTORS if vector["name"] == name)), "utf-8")
     assert run(["lint", str(file)]) == 2
     assert FOREIGN[name] in capsys.readouterr().err
 
 
-def test_other_document_beside_a_catalogue_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_document_type_beside_catalogue_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.json").write_text(json.dumps(VECTORS[0]["right"]), "utf-8")
     (tmp_path / "b.yaml").write_text("asyncapi: 3.0.0\nchannels: {}\n", "utf-8")
     assert run(["lint", str(tmp_path / "a.json"), str(tmp_path / "b.yaml")]) == 1
@@ -94,7 +96,7 @@ def test_other_document_beside_a_catalogue_is_a_finding(tmp_path: Path, capsys: 
     assert "info skipped-file: this is an AsyncAPI 3.0.0 document" in capsys.readouterr().out
 
 
-def test_capture_of_several_lines_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_capture_with_several_lines_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "capture.jsonl"
     file.write_text('{"protocol": "NATS", "subject": "a"}\n{"protocol": "NATS", "subject": "b"}\n', "utf-8")
     assert run(["lint", str(file)]) == 2
@@ -102,7 +104,7 @@ def test_capture_of_several_lines_is_named(tmp_path: Path, capsys: pytest.Captur
 
 
 def message_of(document: dict[str, Any], code: str) -> str:
-    """The message of the only finding with a code."""
+    """Return the message of the only finding with a code."""
     (problem,) = [problem for problem in findings(copy.deepcopy(document)) if problem.code == code]
     return problem.message
 
@@ -111,7 +113,7 @@ def group(**messages: dict[str, Any]) -> dict[str, Any]:
     return {"messagegroups": {"g": {"messages": messages}}}
 
 
-def test_inherited_fault_is_reported_once_where_it_is_written() -> None:
+def test_inherited_fault_is_reported_once_at_its_place() -> None:
     base = {"protocol": "HTTP", "protocoloptions": {"path": "bikes"}}
     derived = {"basemessage": "/messagegroups/g/messages/b", "datacontenttype": "text/plain"}
     names = {name: derived | {"datacontenttype": f"text/{name}"} for name in ("c", "d", "e", "f", "h")}
@@ -174,7 +176,7 @@ def test_definitions_that_differ_only_in_format_are_alike_for_binary_messages() 
     either = [event | {"envelopeoptions": options} for options in formats]
     structured = [event | {"envelopeoptions": options | {"mode": "structured"}} for options in formats]
     assert "the same metadata of binary messages" in message_of(group(a=either[0], b=either[1]), "alike")
-    assert "alike" not in {each.code for each in lint(load_registry(group(a=structured[0], b=structured[1])))}
+    assert "alike" not in {problem.code for problem in lint(load_registry(group(a=structured[0], b=structured[1])))}
 
 
 def test_alike_definitions_name_the_slots_of_their_protocol() -> None:

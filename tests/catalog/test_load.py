@@ -1,4 +1,4 @@
-"""Loading: files, folders, values and stacks of them; and what is no document."""
+"""Load files, folders, values and several of them; reject other documents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refused(*sources: Any, **options: Any) -> list[str]:
 # -- sources --------------------------------------------------------------------------------------------------------
 
 
-def test_json_yaml_and_values_are_one_document(tmp_path: Path) -> None:
+def test_json_yaml_and_value_load_as_the_same_document(tmp_path: Path) -> None:
     one = load_registry(write(tmp_path / "a.json", GROUP))
     two = load_registry(str(write(tmp_path / "b.yaml", YAML)))
     three = load_registry(GROUP)
@@ -48,7 +48,7 @@ def test_json_yaml_and_values_are_one_document(tmp_path: Path) -> None:
     assert one.diagnostics == ()
 
 
-def test_a_file_without_a_suffix_is_told_by_its_first_character(tmp_path: Path) -> None:
+def test_file_without_suffix_is_recognised_by_its_first_character(tmp_path: Path) -> None:
     assert load_registry(write(tmp_path / "a", GROUP)).document == load_registry(write(tmp_path / "b", YAML)).document
 
 
@@ -60,7 +60,7 @@ def test_c_ce_03_files_of_cloudevents_registries(tmp_path: Path) -> None:
     assert refused(write(tmp_path / "d.cereg", YAML)) == ["syntax-error"]
 
 
-def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
+def test_folder_is_read_in_the_order_of_paths(tmp_path: Path) -> None:
     write(tmp_path / "b" / "x.yml", YAML.replace("g:", "h:"))
     write(tmp_path / "a.json", GROUP)
     write(tmp_path / ".hidden" / "c.json", GROUP)
@@ -73,7 +73,7 @@ def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
     assert codes(registry) == ["skipped-file", "skipped-file"]
 
 
-def test_parts_of_a_registry(tmp_path: Path) -> None:
+def test_part_of_a_registry_loads_as_a_registry(tmp_path: Path) -> None:
     group = GROUP["messagegroups"]["g"]
     by_id = load_registry({"messagegroupid": "g", **group})
     by_xid = load_registry({"xid": "/messagegroups/g", **group})
@@ -86,7 +86,7 @@ def test_parts_of_a_registry(tmp_path: Path) -> None:
 # -- stacks ---------------------------------------------------------------------------------------------------------
 
 
-def test_documents_refer_to_each_other() -> None:
+def test_reference_to_another_document_is_resolved() -> None:
     base = {"messagegroups": {"b": {"messages": {"a": {"datacontenttype": "text/plain"}}}}}
     derived = {"messagegroups": {"d": {"messages": {"m": {"basemessage": "/messagegroups/b/messages/a"}}}}}
     registry = load_registry(derived, base)
@@ -94,7 +94,7 @@ def test_documents_refer_to_each_other() -> None:
     assert codes(registry) == []
 
 
-def test_the_same_twice_is_one() -> None:
+def test_equal_definitions_in_two_documents_are_one() -> None:
     again = copy.deepcopy(GROUP)
     again["messagegroups"]["g"]["messages"]["m"] |= {"epoch": 7, "self": "https://r.example/x"}
     old = {"definitionGroups": {"g": {"id": "g", "definitions": {"m": {"datacontenttype": "text/plain"}}}}}
@@ -103,7 +103,7 @@ def test_the_same_twice_is_one() -> None:
     assert "conflicting-documents" not in codes(registry)
 
 
-def test_two_that_differ_are_an_error_that_names_both(tmp_path: Path) -> None:
+def test_different_definitions_with_one_xid_are_an_error_naming_both_documents(tmp_path: Path) -> None:
     other = {"messagegroups": {"g": {"messages": {"m": {"datacontenttype": "text/html"}, "n": {}}}}}
     first, second = write(tmp_path / "a.json", GROUP), write(tmp_path / "b.json", other)
     registry = load_registry(first, second)
@@ -116,7 +116,7 @@ def test_two_that_differ_are_an_error_that_names_both(tmp_path: Path) -> None:
     assert "/messagegroups/g/messages/n" in registry.messages, "the group is both's"
 
 
-def test_a_group_may_be_spread_and_must_not_contradict() -> None:
+def test_group_in_several_documents_is_combined_unless_attributes_differ() -> None:
     one = {"messagegroups": {"g": {"envelope": "CloudEvents/1.0", "description": "a"}}}
     two = {"messagegroups": {"g": {"description": "b", "messages": {}}}}
     registry = load_registry(one, two)
@@ -124,7 +124,7 @@ def test_a_group_may_be_spread_and_must_not_contradict() -> None:
     assert registry.document["messagegroups"]["g"]["description"] == "a"
 
 
-def test_findings_in_stacked_documents_have_their_own_file(tmp_path: Path) -> None:
+def test_finding_in_several_documents_names_its_file(tmp_path: Path) -> None:
     first = write(tmp_path / "a.json", GROUP)
     text = '{"messagegroups": {"g": {"messages": {\n"x": {"basemessageurl": "/messagegroups/q/messages/z"}}}}}'
     second = write(tmp_path / "b.json", text)
@@ -139,7 +139,7 @@ def test_findings_in_stacked_documents_have_their_own_file(tmp_path: Path) -> No
 # -- what is no document --------------------------------------------------------------------------------------------
 
 
-def test_bad_files_never_stop_the_rest(tmp_path: Path) -> None:
+def test_unreadable_file_does_not_prevent_loading_others(tmp_path: Path) -> None:
     write(tmp_path / "good.json", GROUP)
     write(tmp_path / "cut.json", json.dumps(GROUP)[:-9])
     write(tmp_path / "double.json", '{"messagegroups": {"g": {}}, "messagegroups": {}}')
@@ -148,8 +148,8 @@ def test_bad_files_never_stop_the_rest(tmp_path: Path) -> None:
     (tmp_path / "binary.json").write_bytes(os.urandom(64) + b"\xff")
     registry = load_registry(tmp_path)
     assert len(registry.messages) == 1
-    found = {(Path(p.file or "").name, p.code) for p in registry.diagnostics}
-    assert found == {
+    diagnostics = {(Path(p.file or "").name, p.code) for p in registry.diagnostics}
+    assert diagnostics == {
         ("cut.json", "syntax-error"),
         ("double.json", "duplicate-member"),
         ("deep.json", "too-deep"),
@@ -160,7 +160,7 @@ def test_bad_files_never_stop_the_rest(tmp_path: Path) -> None:
     assert len(registry.unread) == 5
 
 
-def test_nothing_to_load(tmp_path: Path) -> None:
+def test_load_without_documents_is_an_error(tmp_path: Path) -> None:
     assert refused() == ["no-documents"]
     assert refused(tmp_path) == ["no-documents"]
     assert refused(tmp_path / "nope.json") == ["unreadable-file"]
@@ -171,16 +171,16 @@ def test_nothing_to_load(tmp_path: Path) -> None:
     assert refused("/dev/null" if Path("/dev/null").exists() else "nul") == ["unreadable-file"]
 
 
-def test_what_is_given_is_not_changed() -> None:
-    given = {
+def test_loaded_value_is_not_modified() -> None:
+    document = {
         "messagegroups": {"g": {"id": "g", "messages": {"m": {"metadata": {"attributes": {"type": {"value": ""}}}}}}}
     }
-    before = copy.deepcopy(given)
-    load_registry(given, given)
-    assert given == before
+    before = copy.deepcopy(document)
+    load_registry(document, document)
+    assert document == before
 
 
-def test_long_chains_and_wide_documents_are_quick() -> None:
+def test_long_chains_and_wide_documents_load_quickly() -> None:
     chain = {f"m{i}": {"basemessage": f"/messagegroups/g/messages/m{i + 1}", "name": str(i)} for i in range(5000)}
     ring = {f"r{i}": {"basemessage": f"/messagegroups/g/messages/r{(i + 1) % 3000}"} for i in range(3000)}
     registry = load_registry({"messagegroups": {"g": {"messages": {**chain, "m5000": {"name": "x"}, **ring}}}})
@@ -216,7 +216,7 @@ PATHS = [
 
 @pytest.mark.parametrize("value", HOSTILE, ids=repr)
 @pytest.mark.parametrize("path", PATHS, ids="/".join)
-def test_no_shape_breaks_loading_or_lint(path: list[str], value: Any) -> None:
+def test_document_of_any_shape_loads_and_lints(path: list[str], value: Any) -> None:
     from wirebook.catalog.upgrade import upgrade
     from wirebook.definitions.lint.registry import lint
 
@@ -234,13 +234,13 @@ def test_no_shape_breaks_loading_or_lint(path: list[str], value: Any) -> None:
         upgrade(registry)
 
 
-def test_a_registry_is_pickled_with_its_places(tmp_path: Path) -> None:
+def test_pickled_registry_keeps_its_places(tmp_path: Path) -> None:
     for file in (write(tmp_path / "a.json", {"schemaGroups": {}}), write(tmp_path / "b.yaml", "schemaGroups: {}")):
         registry = pickle.loads(pickle.dumps(load_registry(file)))
         assert [problem.line for problem in registry.diagnostics] == [1]
 
 
-def test_a_collection_that_only_an_address_stands_for() -> None:
+def test_collection_that_is_only_linked_is_reported() -> None:
     group = {"messagesurl": "https://r.example/messagegroups/g/messages", "messagescount": 3}
     empty = {"messagesurl": "https://r.example/messagegroups/h/messages", "messagescount": 0}
     registry = load_registry({"messagegroups": {"g": group, "h": empty}})
@@ -249,7 +249,7 @@ def test_a_collection_that_only_an_address_stands_for() -> None:
     ]
 
 
-def test_values_are_told_apart() -> None:
+def test_values_have_different_names() -> None:
     other = {"messagegroups": {"g": {"messages": {"m": {"datacontenttype": "text/html"}}}}}
     (problem,) = load_registry(GROUP, other).diagnostics
     assert problem.file == "<value 2>"

@@ -1,4 +1,4 @@
-"""References as vectors: what a definition comes to once aliases, bases and groups have had their say.
+"""Resolution vectors: the effective attributes after aliases, base messages and groups are resolved.
 
 ``effective`` has the attributes of messages, by XID (all of them with ``whole``, else those that are no identity or
 bookkeeping); ``incomplete`` and ``invalid`` are complete lists; ``diagnostics`` are ``[code, pointer]``.
@@ -24,9 +24,9 @@ def vectors() -> list[dict[str, Any]]:
 
 def observe(vector: dict[str, Any]) -> dict[str, Any]:
     registry = load_registry(vector["document"])
-    shown = {} if vector.get("whole") else OWN_ONLY
+    hidden = {} if vector.get("whole") else OWN_ONLY
     effective = {
-        xid: {name: value for name, value in registry.messages[xid].attributes.items() if name not in shown}
+        xid: {name: value for name, value in registry.messages[xid].attributes.items() if name not in hidden}
         for xid in vector["effective"]
     }
     return {
@@ -42,7 +42,7 @@ def observe(vector: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("vector", [pytest.param(vector, id=vector["name"]) for vector in vectors()])
-def test_resolution(vector: dict[str, Any]) -> None:
+def test_resolution_vector_has_expected_result(vector: dict[str, Any]) -> None:
     observed = observe(vector)
     assert observed["effective"] == vector["effective"]
     assert observed["incomplete"] == vector.get("incomplete", {})

@@ -1,4 +1,4 @@
-"""From one definition to another: what is shared is the names of the placeholders."""
+"""Transform messages from one definition to another by the names of their placeholders."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def catalog(**options: Any) -> Catalog:
 RAW = Mqtt5Publish(topic="oslo/ovens/7", payload='{"celsius": 180.5}', received="2026-01-05T08:00:00Z")
 
 
-def test_a_native_message_becomes_the_event_of_another_definition() -> None:
+def test_native_message_is_transformed_to_an_event() -> None:
     event = catalog().transform(RAW, G + "record", attributes={"id": "1"})
     assert isinstance(event, KafkaRecord)
     outcome = catalog().match(event)
@@ -65,14 +65,14 @@ def test_a_native_message_becomes_the_event_of_another_definition() -> None:
     assert outcome.received.attributes["time"] == "2026-01-05T08:00:00Z"
 
 
-def test_the_protocol_of_the_message_is_kept_where_the_target_has_none() -> None:
+def test_target_without_protocol_keeps_the_protocol_of_the_message() -> None:
     event = catalog().transform(RAW, G + "event")
     assert isinstance(event, Mqtt5Publish)
     assert event.payload == '{"celsius": 180.5}'
     assert catalog().match(event).definition == G + "event"
 
 
-def test_an_event_keeps_what_the_target_leaves_open() -> None:
+def test_transformed_event_keeps_attributes_that_the_target_leaves_open() -> None:
     attributes = {"id": "9", "time": "2026-01-05T08:00:00Z", "traceparent": "00-1"}
     context = {"plant": "oslo", "oven": "7"}
     event = catalog().build(G + "record", context, {"celsius": 1.5}, attributes=attributes)
@@ -83,7 +83,7 @@ def test_an_event_keeps_what_the_target_leaves_open() -> None:
     assert catalog().match(other).data == {"celsius": 1.5}
 
 
-def test_payloads_are_written_anew_only_where_they_must_be() -> None:
+def test_payload_is_encoded_again_only_if_the_target_requires_it() -> None:
     as_avro = catalog().transform(RAW, G + "record")
     assert isinstance(as_avro, KafkaRecord)
     assert as_avro.value == from_bytes(b"\x00\x00\x00\x00\x00\x90f@")
@@ -106,7 +106,7 @@ def codes(error: pytest.ExceptionInfo[WirebookError]) -> list[str]:
         (Mqtt5Publish(topic="oslo/ovens/7"), "event", ["missing-data"]),
     ],
 )
-def test_what_cannot_be_turned(message: Any, to: str, expected: list[str]) -> None:
+def test_message_that_cannot_be_transformed_has_the_problem(message: Any, to: str, expected: list[str]) -> None:
     if not expected:
         assert catalog().transform(message, G + to).value is None  # type: ignore[union-attr]
         return
@@ -115,14 +115,14 @@ def test_what_cannot_be_turned(message: Any, to: str, expected: list[str]) -> No
     assert codes(error)[: len(expected)] == expected
 
 
-def test_what_is_given_adds_to_the_message_and_does_not_contradict_it() -> None:
+def test_context_adds_values_and_conflicts_are_reported() -> None:
     assert catalog().transform(RAW, G + "elsewhere", context={"town": "oslo", "oven": "7"})
     with pytest.raises(WirebookError) as error:
         catalog().transform(RAW, G + "event", context={"oven": "8", "plant": "oslo"})
     assert codes(error) == ["placeholder-conflict"]
 
 
-def test_a_message_that_two_definitions_take_alike_is_not_turned() -> None:
+def test_ambiguous_message_is_not_transformed() -> None:
     twice = {"messageid": "again", **MESSAGES["raw"]}
     messages = {name: {"messageid": name, **message} for name, message in MESSAGES.items()} | {"again": twice}
     both = Catalog.load({"messagegroups": {"g": {"messages": messages}}})
@@ -140,7 +140,7 @@ MAPPED = AmqpMessage(
 )
 
 
-def test_a_native_message_as_the_event_that_its_definition_makes_of_it() -> None:
+def test_native_message_converts_to_the_event_of_its_definition() -> None:
     outcome = catalog(accept_native=True).match(MAPPED)
     assert (outcome.definition, outcome.synthesized) == (G + "mapped", True)
     event = outcome.to_cloudevent()
@@ -151,12 +151,12 @@ def test_a_native_message_as_the_event_that_its_definition_makes_of_it() -> None
     assert event.get_id() != outcome.to_cloudevent().get_id()
 
 
-def test_a_synthesized_match_can_be_transformed() -> None:
-    found = catalog(accept_native=True).transform(MAPPED, G + "mapped")
-    assert catalog().match(found).definition == G + "mapped"
+def test_synthesized_match_is_transformed() -> None:
+    event = catalog(accept_native=True).transform(MAPPED, G + "mapped")
+    assert catalog().match(event).definition == G + "mapped"
 
 
-def test_an_event_as_an_object_of_the_sdk() -> None:
+def test_event_converts_to_an_sdk_object() -> None:
     wire = catalog().build(G + "record", {"plant": "p", "oven": "o"}, {"celsius": 1.0}, attributes={"id": "1"})
     event = catalog().match(wire).to_cloudevent()
     assert (event.get_id(), event.get_data()) == ("1", b"\x00\x00\x00\x00\x00\x00\xf0?")
@@ -183,16 +183,16 @@ def files(tmp_path: Path, *lines: dict[str, Any]) -> list[str]:
     return ["transform", str(tmp_path / "t.jsonl"), "--catalog", str(tmp_path / "c.json")]
 
 
-def test_transform_prints_a_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_transform_command_prints_a_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = {"protocol": "MQTT/5.0", "topic": "oslo/ovens/7", "payload": '{"celsius": 1}'}
     assert run([*files(tmp_path, line, line), "--to", G + "record"]) == 0
     out, err = capsys.readouterr()
-    found = [catalog().match(each) for each in out.splitlines()]
-    assert [each.definition for each in found] == [G + "record"] * 2
+    outcomes = [catalog().match(outcome) for outcome in out.splitlines()]
+    assert [outcome.definition for outcome in outcomes] == [G + "record"] * 2
     assert err == "2 converted, 0 failed\n"
 
 
-def test_transform_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_transform_command_reports_messages_it_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = {"protocol": "MQTT/5.0", "topic": "oslo/ovens/7", "payload": '{"celsius": 1}'}
     bad = {"protocol": "MQTT/5.0", "topic": "oslo"}
     assert run([*files(tmp_path, bad, good), "--to", G + "event", "--for", "nats", "--mode", "binary"]) == 1
@@ -205,9 +205,7 @@ def test_transform_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureF
     assert err.endswith("1 converted, 1 failed\n")
 
 
-def test_transform_of_native_messages_by_their_own_definition(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_transform_command_accepts_native_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = {"protocol": "AMQP/1.0", "properties": {"to": "/oslo/7", "content-type": "text/plain"}, "body": "hot"}
     arguments = [*files(tmp_path, line), "--to", G + "mapped"]
     assert run(arguments) == 1
@@ -217,6 +215,6 @@ def test_transform_of_native_messages_by_their_own_definition(
     assert (event["type"], event["source"], event["data"]) == ("oven.mapped", "/plants/oslo/ovens/7", "hot")
 
 
-def test_transform_to_an_unknown_definition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_transform_command_to_unknown_definition_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*files(tmp_path), "--to", G + "events"]) == 2
     assert f"did you mean '{G}event'?" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Upgrading: what is written is 1.0-rc4, and a second upgrade changes nothing."""
+"""Upgrades write documents of 1.0-rc4, and a second upgrade changes nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def codes(problems: Any) -> list[str]:
     return [problem.code for problem in problems]
 
 
-def test_types_that_rc4_does_not_have() -> None:
+def test_upgrade_replaces_types_that_rc4_does_not_have() -> None:
     metadata = {
         "a": {"type": "urireference"},
         "b": {"type": "urireference", "value": "https://{h}/x"},
@@ -42,7 +42,7 @@ def test_types_that_rc4_does_not_have() -> None:
     assert document["specversion"] == "1.0-rc4"
 
 
-def test_ancestors_are_guessed_by_time_then_by_id() -> None:
+def test_upgrade_adds_ancestors_by_time_then_by_id() -> None:
     versions = {
         "v10": {},
         "v9": {},
@@ -58,7 +58,7 @@ def test_ancestors_are_guessed_by_time_then_by_id() -> None:
     assert codes(problems).count("guessed-ancestor") == 4
 
 
-def test_an_ancestor_of_an_older_text_is_renamed() -> None:
+def test_upgrade_renames_ancestor_of_older_specification() -> None:
     schema = {"versions": {"1": {"ancestor": "1"}}}
     document, problems = upgrade(load_registry({"schemagroups": {"s": {"schemas": {"x": schema}}}}))
     assert document["schemagroups"]["s"]["schemas"]["x"]["versions"]["1"] == {"ancestorid": "1"}
@@ -66,12 +66,12 @@ def test_an_ancestor_of_an_older_text_is_renamed() -> None:
 
 
 @pytest.mark.parametrize("file", ["texts.json", "dialects.json", "lint.json", "resolution.json"])
-def test_a_second_upgrade_changes_nothing(file: str) -> None:
+def test_second_upgrade_changes_nothing(file: str) -> None:
     for vector in json.loads((VECTORS / file).read_text("utf-8"))["vectors"]:
         kind = next(name for name in PLACES if name in vector)
-        given = vector[kind]
+        document = vector[kind]
         for name in reversed(PLACES[kind]):
-            given = {name: given}
-        once = render_document(upgrade(load_registry(given))[0])
+            document = {name: document}
+        once = render_document(upgrade(load_registry(document))[0])
         twice = render_document(upgrade(load_registry(json.loads(once)))[0])
         assert twice == once, vector["name"]

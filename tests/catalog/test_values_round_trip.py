@@ -1,4 +1,4 @@
-"""A value is built into a message, matched, and built again from what was read: every format, protocol and mode."""
+"""Build a message from a value, match it, and build it again from the result: every format, protocol and mode."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ EVENT = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"source": {"value":
 
 @pytest.mark.parametrize("protocol", OPTIONS)
 @pytest.mark.parametrize("format", FORMATS)
-def test_values_round_trip(format: str, protocol: str) -> None:
+def test_value_survives_build_and_match(format: str, protocol: str) -> None:
     schema, data, cells = FORMATS[format]
     for mode in ("native", "binary", "structured"):
         event = {} if mode == "native" else EVENT | {"envelopeoptions": {"mode": mode}}

@@ -1,9 +1,9 @@
-"""A JSON Schema (draft-07) of catalogue documents, for editors: completion, hover texts, underlined slips.
+"""A JSON Schema (draft-07) of catalogue documents, for editors: completion, hover texts and checks while typing.
 
 The schema comes from the built-in model, so it knows every attribute and protocol option that the model knows. It
 differs from the schemas of the HTTP API (`wirebook.core.model.json_schema`) in three ways. It uses draft-07, which
 every editor supports. It accepts the spellings that loading repairs, marked as deprecated. It rejects names that are
-one typing slip away from a CloudEvents attribute, which the model allows as extensions.
+one typing error away from a CloudEvents attribute, which the model allows as extensions.
 
 Spec: core/model.md#registry-model; message/spec.md#message-definitions; endpoint/spec.md#endpoint-registry.
 """
@@ -23,7 +23,7 @@ from wirebook.definitions.normalize.names import BASE_NAMES, PROTOCOL_FAMILIES, 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 TITLE: Final = "xRegistry 1.0-rc4 catalogue of messages, endpoints and schemas"
 MESSAGES: Final = ("messagegroups.messages", "messagegroups.messages.versions")
-MIN_LENGTH: Final = 5  # of names with typing slips: most words near a shorter name are names of their own
+MIN_LENGTH: Final = 5  # of names checked for typing errors: most words similar to a shorter name are other names
 _DOCUMENTATION: Final[Schema] = {
     "description": "The URL of the documentation.",
     "anyOf": [
@@ -91,7 +91,7 @@ def _accept_spellings(message: Schema) -> None:
         (selector, condition), *_ = branch["if"]["properties"].items()
         if selector == "envelope":
             condition["pattern"] = _CLOUDEVENTS
-            _reject_slips(branch["then"]["properties"]["envelopemetadata"])
+            _reject_typos(branch["then"]["properties"]["envelopemetadata"])
         elif selector == "protocol":
             protocol = next(name for name in OPTION_LAYOUTS if re.match(condition["pattern"], name))
             condition["pattern"] = _protocol_pattern(protocol)
@@ -147,21 +147,21 @@ def _accept_option_names(options: Schema, protocol: str) -> None:
     properties |= {name: {"deprecated": True} for name in missing}
 
 
-# -- typing slips -----------------------------------------------------------------------------------------------------
+# -- typing errors ----------------------------------------------------------------------------------------------------
 
 
-def _reject_slips(metadata: Schema) -> None:
+def _reject_typos(metadata: Schema) -> None:
     """Reject extension attributes whose name is one edit away from the name of a CloudEvents attribute."""
     names = [name for name in metadata["properties"] if len(name) >= MIN_LENGTH]
-    slips = sorted({slip for name in names for slip in _one_edit_away(name)})
+    typos = sorted({typo for name in names for typo in _one_edit_away(name)})
     known = "|".join(sorted(metadata["properties"]))
     metadata["propertyNames"] = {
-        "allOf": [metadata.get("propertyNames", {}), {"not": {"pattern": f"^(?!(?:{known})$)(?:{'|'.join(slips)})$"}}]
+        "allOf": [metadata.get("propertyNames", {}), {"not": {"pattern": f"^(?!(?:{known})$)(?:{'|'.join(typos)})$"}}]
     }
 
 
 def _one_edit_away(name: str) -> Iterator[str]:
-    """Patterns of the texts that one insertion, deletion, substitution or transposition makes of `name`."""
+    """Yield patterns of the names that are one insertion, deletion, substitution or transposition away from `name`."""
     for at in range(len(name) + 1):
         yield f"{name[:at]}[a-z0-9]{name[at:]}"
     for at in range(len(name)):

@@ -99,6 +99,7 @@ class _ModelFitting:
         return {key: fit(member, child(pointer, key), type_) for key, member in members.items()}
 
     def group(self, group: dict[str, Any], pointer: str, type_: GroupType) -> dict[str, Any]:
+        """Adapt a Group with its Resources."""
         fitted = self._with_zones(group, pointer)
         for plural, resources in type_.resources.items():
             if plural in fitted:

@@ -1,6 +1,6 @@
 """A first catalogue: one message of a web shop, in a chosen protocol, envelope and payload format.
 
-The tables below say what each choice contributes. Every combination passes lint and builds the example message, which
+The tables below have the parts for each choice. Every combination passes lint and builds the example message, which
 `tests/catalog/test_starter.py` verifies.
 """
 

@@ -63,10 +63,12 @@ def check_length(name: str, value: Any, pointer: str) -> Iterator[Finding]:
 
 
 def is_url(value: Any) -> bool:
+    """Return whether a value is a non-empty URI reference."""
     return isinstance(value, str) and value != "" and is_uri_reference(value)
 
 
 def is_timestamp(value: Any) -> bool:
+    """Return whether a value is an RFC 3339 timestamp; the time zone may be missing."""
     return isinstance(value, str) and normal_timestamp(value) is not None
 
 

@@ -26,22 +26,27 @@ class OptionCheck:
     test: Callable[[Any], bool]
 
     def accepts(self, value: Any) -> bool:
+        """Return whether a value is valid, or a string with a placeholder."""
         return self.test(value) or (isinstance(value, str) and has_placeholder(value))
 
 
 def is_text(value: Any) -> bool:
+    """Return whether a value is a non-empty string."""
     return isinstance(value, str) and bool(value)
 
 
 def is_integer(value: Any) -> bool:
+    """Return whether a value is an integer."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def integer_in(low: int, high: int) -> OptionCheck:
+    """Return the check for an integer with these bounds."""
     return OptionCheck(f"an integer from {low} to {high}", lambda value: is_integer(value) and low <= value <= high)
 
 
 def one_of(*values: str | int) -> OptionCheck:
+    """Return the check for one of these values."""
     listed = ", ".join(f"'{value}'" if isinstance(value, str) else str(value) for value in values)
     return OptionCheck(f"one of {listed}", lambda value: not isinstance(value, bool) and value in values)
 

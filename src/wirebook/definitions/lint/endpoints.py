@@ -43,10 +43,12 @@ class LintedEndpoint:
 
     @property
     def values(self) -> dict[str, Any]:
+        """The attributes of the endpoint."""
         return self.endpoint.attributes
 
     @property
     def protocol(self) -> str:
+        """The protocol; empty if there is none."""
         return str(self.values.get("protocol", ""))
 
     def identity(self, xid: str) -> str:
@@ -55,21 +57,25 @@ class LintedEndpoint:
 
     @property
     def usage(self) -> list[Any]:
+        """The usages; empty if `usage` is not an array."""
         usage = self.values.get("usage")
         return usage if isinstance(usage, list) else []
 
     @property
     def options(self) -> dict[str, Any]:
+        """The protocol options; empty if they are not an object."""
         options = self.values.get("protocoloptions")
         return options if isinstance(options, dict) else {}
 
     def at(self, *tokens: object) -> str:
+        """Return the pointer of a value in the endpoint."""
         pointer = self.endpoint.xid.replace("~", "~0")
         for token in tokens:
             pointer = child(pointer, token)
         return pointer
 
     def option(self, *tokens: object) -> str:
+        """Return the pointer of a value in the protocol options."""
         return self.at("protocoloptions", *tokens)
 
 

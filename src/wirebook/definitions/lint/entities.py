@@ -40,6 +40,7 @@ class LintedEntity:
     kind: str
 
     def at(self, *names: object) -> str:
+        """Return the pointer of a value in the entity."""
         pointer = self.pointer
         for name in names:
             pointer = child(pointer, name)

@@ -91,6 +91,7 @@ class Property:
     plain: bool = False
 
     def at(self, name: str) -> str:
+        """Return the pointer of a field, or of the property if it is bare."""
         return self.pointer if self.bare else child(self.pointer, name)
 
 
@@ -155,13 +156,16 @@ class LintedMessage:
 
     @property
     def own(self) -> dict[str, Any]:
+        """The attributes as written."""
         return self.definition.attributes
 
     @property
     def effective(self) -> dict[str, Any]:
+        """The attributes with inherited ones."""
         return self.resolved.attributes
 
     def at(self, *tokens: object) -> str:
+        """Return the pointer of a value in the message."""
         pointer = self.definition.pointer
         for token in tokens:
             pointer = child(pointer, token)

@@ -384,6 +384,7 @@ class UsedDocuments(Documents):
         self.missed = 0  # number of references without a target
 
     def follow(self, reference: str) -> tuple[SchemaDocument, str | None] | None:
+        """Resolve a reference and record its use."""
         target = super().follow(reference)
         if target is None:
             self.missed += 1
@@ -392,6 +393,7 @@ class UsedDocuments(Documents):
         return target
 
     def imported(self, name: str, base_uri: str) -> SchemaDocument | None:
+        """Resolve an import and record its use."""
         document = super().imported(name, base_uri)
         if document is None:
             self.missed += 1

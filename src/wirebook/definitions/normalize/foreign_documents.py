@@ -16,7 +16,7 @@ from wirebook.definitions.normalize.names import COLLECTIONS
 from wirebook.definitions.normalize.preview import preview
 
 OLD_COLLECTIONS: Final = tuple(old for old, new in COLLECTIONS.items() if new in GROUP_TYPES)
-EVENT_VERSION: Final = re.compile(r"[01]\.[0-9]+\Z")  # of CloudEvents; registries say 1.0-rc4
+EVENT_VERSION: Final = re.compile(r"[01]\.[0-9]+\Z")  # of CloudEvents; that of registries is 1.0-rc4
 CAPTURE_PROTOCOL: Final = re.compile(r"(?i)(?:HTTP|KAFKA|NATS|AMQP|MQTT)(?:/|\Z)")
 AVRO_NAMED: Final = {"record": "fields", "error": "fields", "enum": "symbols", "fixed": "size"}
 JSON_TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")

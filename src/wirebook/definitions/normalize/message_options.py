@@ -36,6 +36,7 @@ class OptionLayout:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """All option names of the protocol."""
         return (*self.bare, *self.lists, *self.maps, *self.sections)
 
 

@@ -30,6 +30,7 @@ class RewrittenEntity:
         return "/".join((self.pointer, *map(escape, tokens)))
 
     def report(self, code: str, pointer: str, message: str, **details: Any) -> None:
+        """Record a problem of this entity or place at its canonical pointer."""
         self.log.report(code, pointer, message, self.xid, **details)
 
     def rename(self, old: str, new: str, code: str = "old-attribute-name") -> None:
@@ -107,6 +108,7 @@ class RewriteCursor:
     pointer: str
 
     def inside(self, token: object) -> RewriteCursor:
+        """Return the cursor of a member."""
         return RewriteCursor(self.entity, child(self.pointer, token))
 
     @property
@@ -115,6 +117,7 @@ class RewriteCursor:
         return self.entity.log.source_of(self.pointer)
 
     def report(self, code: str, message: str, **details: Any) -> None:
+        """Record a problem of this entity or place at its canonical pointer."""
         self.entity.report(code, self.pointer, message, **details)
 
     def record_origin(self, source: str) -> None:

@@ -32,9 +32,11 @@ class MergeCursor:
     tokens: tuple[str, ...] = ()
 
     def inside(self, name: str) -> MergeCursor:
+        """Return the cursor of a member."""
         return MergeCursor(self.xid, self.pointer, self.log, (*self.tokens, name))
 
     def report(self, code: str, message: str, actual: Any) -> None:
+        """Record a problem at this place."""
         pointer = self.pointer
         for token in self.tokens:
             pointer = child(pointer, token)

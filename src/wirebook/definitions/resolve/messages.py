@@ -56,10 +56,12 @@ class ResolvedMessage:
 
     @property
     def invalid(self) -> bool:
+        """Whether the definition has an error, so that it cannot be used."""
         return any(problem.severity is Severity.ERROR for problem in self.problems)
 
     @property
     def messageid(self) -> str:
+        """The id of the message."""
         return self.xid.rpartition("/")[2]
 
 
@@ -94,6 +96,7 @@ class _Resolver:
         self.merged: dict[str, MergedMessage] = {}
 
     def resolve(self, xid: str) -> ResolvedMessage:
+        """Resolve one message and log its contradictions."""
         definition = self.definitions[xid]
         message = self._merge_chain(xid)
         own_only = {

@@ -75,6 +75,7 @@ class LoadedRegistry:
 
     @property
     def sources(self) -> tuple[Source, ...]:
+        """The source documents, in the order of loading."""
         return tuple(origin.source for origin in self.origins)
 
     def owner(self, pointer: str) -> DocumentOrigin | None:
