@@ -261,6 +261,7 @@ class Database:
             yield Leadership(connection) if connection.execute(lock).scalar() else None
 
     def close(self) -> None:
+        """Close all connections and release the lock."""
         self._probe.close()
         for connection in self._dedicated.values():
             connection.close()

@@ -134,9 +134,11 @@ class Loader:
     # -- EntityReader -----------------------------------------------------------------------------------------------
 
     def resources_of(self, groups: Iterable[Group]) -> Iterator[Resource]:
+        """Yield all Resources of Groups, with their Versions."""
         return self._read_resources(RESOURCES_OF_GROUPS, [(self.keys[group.xid],) for group in groups])
 
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
+        """Yield the cross-references to these Resources, without Versions."""
         if not self._registry.xrefs:
             return iter(())
         rows = list(SOURCES.rows(self._connection, keys=[(xid,) for xid in xids]))
@@ -144,18 +146,22 @@ class Loader:
         return (self._resource(row, []) for row in rows)
 
     def versions_shown_by(self, xids: Collection[str]) -> Iterator[ShownVersions]:
+        """Yield the Resources with these xids that have Versions to show."""
         keys = key_table(self._connection, ("xid",), [(xid,) for xid in xids])
         return read_shown(self._connection, self._model, RESOURCES.c.xid.in_(select(keys.c.xid)))
 
     def versions_shown_in(self, group: Group, plurals: Collection[str]) -> Generator[ShownVersions]:
+        """Yield the Resources of these types in a Group that have Versions to show."""
         here = and_(RESOURCES.c.parent == self.keys[group.xid], RESOURCES.c.type.in_(plurals))
         return read_shown(self._connection, self._model, here)
 
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
+        """Return a read-only Resource of each Group that has one."""
         keys = key_table(self._connection, ("key",), [(self.keys[group.xid],) for group in groups])
         return read_locked(self._connection, RESOURCES.c.parent.in_(select(keys.c.key)))
 
     def everything(self, plurals: Collection[str]) -> Iterator[Group | Resource]:
+        """Yield the Groups of these types, then the Resources in them with their Versions."""
         keys = [(plural,) for plural in plurals]
         yield from list(self._groups_of(GROUPS_OF_TYPES.rows(self._connection, keys=keys)))
         yield from self._read_resources(RESOURCES_OF_TYPES, keys)

@@ -84,6 +84,7 @@ class Probe:
         self._is_running = self.is_away = False
 
     def begin(self) -> None:
+        """Start the thread unless it runs."""
         with self._lock:
             if self._is_running or self._closing.is_set():
                 return
@@ -91,6 +92,7 @@ class Probe:
         threading.Thread(target=self._run, name="database probe", daemon=True).start()
 
     def close(self) -> None:
+        """Stop the thread."""
         self._closing.set()
 
     def _run(self) -> None:
@@ -111,9 +113,11 @@ class Outage:
 
     @property
     def is_on(self) -> bool:
+        """Whether the outage lasts."""
         return self._since is not None
 
     def begin(self, why: object) -> None:
+        """Begin the outage, unless it lasts already, and log the cause."""
         with self._lock:
             if self._since is not None:
                 return
@@ -126,6 +130,7 @@ class Outage:
             self._requests += 1
 
     def end(self) -> None:
+        """End the outage, if there is one, and log its duration."""
         if self._since is None:  # the usual case needs no lock
             return
         with self._lock:

@@ -151,6 +151,7 @@ class Session:
         self._registry.settings = next_revision(self._registry.settings)
 
     def registry_members(self) -> Members:
+        """Return the Registry's attributes."""
         return parse_members(self._registry.members)
 
     def group_counts(self) -> dict[str, int]:

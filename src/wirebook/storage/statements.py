@@ -98,6 +98,7 @@ def _by_place(names: Sequence[str]) -> Callable[[dict[str, Any]], tuple[Any, ...
 
 
 def _row_type(names: Iterable[str]) -> Any:
+    """Return the tuple type of rows with these columns."""
     return namedtuple("Row", [*names], rename=True)
 
 

@@ -43,7 +43,7 @@ RESERVED_VERSIONS: Final = frozenset({"null", "request"})
 
 @dataclass(frozen=True)
 class AttributeSet:
-    """The attributes of one kind of entity, by who sets them.
+    """The attributes of one kind of entity, by whether the client or the server sets them.
 
     `managed` attributes are in the model and not set by the client here. Of these, `ids` exist from the start and never
     change, and `unstored` appear in responses only. `tail` attributes come last; `not_empty` are strings that must not

@@ -58,23 +58,29 @@ class ChangeSet:
 
     @property
     def registry(self) -> RegistryEntity:
+        """The Registry's entity."""
         return self.snapshot.registry
 
     @cached_property
     def types(self) -> Types:
+        """The test for types of the current model."""
         return types_of(self.model)
 
     @property
     def registry_attributes(self) -> AttributeSet:
+        """The attributes of the Registry in the current model."""
         return self._attribute_set(("registry",), lambda: registry_attributes(self.model))
 
     def group_attributes(self, type_: GroupType) -> AttributeSet:
+        """Return the attributes of a Group type, cached with the model."""
         return self._attribute_set(("group", type_.plural), lambda: group_attributes(type_))
 
     def version_attributes(self, type_: ResourceType) -> AttributeSet:
+        """Return the attributes of the Versions of a Resource type, cached with the model."""
         return self._attribute_set(("version", type_.home, type_.plural), lambda: version_attributes(type_))
 
     def meta_attributes(self, type_: ResourceType) -> AttributeSet:
+        """Return the attributes of the meta of a Resource type, cached with the model."""
         return self._attribute_set(("meta", type_.home, type_.plural), lambda: meta_attributes(type_))
 
     def _attribute_set(self, key: tuple[Any, ...], make: Callable[[], AttributeSet]) -> AttributeSet:

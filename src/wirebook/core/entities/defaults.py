@@ -96,7 +96,7 @@ def _requested_default(
     sticky = _requested_sticky(change_set, resource, choice, patch)
     if not sticky or chosen:
         return sticky, chosen or ""
-    # Reading: a PATCH that makes the default sticky keeps the one there is (checklist AMB-10).
+    # Reading: a PATCH that makes the default sticky does not select another Version (checklist AMB-10).
     keeps = patch and DEFAULT not in choice
     return True, resource.meta.members.get(DEFAULT, "") if keeps else ""
 

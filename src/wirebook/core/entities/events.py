@@ -31,6 +31,7 @@ class Change:
 
     @property
     def type(self) -> str:
+        """The CloudEvents type."""
         return f"{PREFIX}.{self.entity}.{self.action}"
 
 

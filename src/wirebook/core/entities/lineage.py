@@ -66,7 +66,7 @@ def _set_ancestor(change_set: ChangeSet, version: Version, ancestor: str, *, kee
     was_set = bool(version.members.get("ancestorid"))
     version.members["ancestorid"] = ancestor
     if was_set and not version.is_new and not version.is_updated:
-        # Reading: where the time of the change orders the Versions, a new place in the order must not change it.
+        # Reading: if modifiedat orders the Versions, a new ancestor must not change it.
         version.has_own_time = version.has_own_time or keeps_time
         version.mark_updated(change_set.now)
 

@@ -33,6 +33,7 @@ class Entity:
 
     @property
     def is_new(self) -> bool:
+        """Whether the request created it."""
         return self.before is None
 
     @property
@@ -102,10 +103,12 @@ class Resource:
 
     @property
     def xref(self) -> str | None:
+        """The xid of the target if it is a cross-reference, else None."""
         return self.meta.members.get("xref")
 
     @property
     def default(self) -> str:
+        """The id of the default Version."""
         return str(self.meta.members["defaultversionid"])
 
     @property

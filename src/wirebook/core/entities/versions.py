@@ -135,7 +135,7 @@ def _chain_unset(lineage: Lineage) -> dict[str, str]:
     unset = [link for link in lineage.values() if link.ancestor is None]
     existing = sorted((link for link in unset if not link.is_new), key=_by_creation)
     new = sorted((link for link in unset if link.is_new), key=lambda link: link.versionid.lower())
-    # Reading: descendants of an existing Version, or of the first new one, come after it and not before.
+    # Reading: descendants of existing Versions, and of the first new one, are not candidates for their ancestor.
     after = _descendants([link.versionid for link in (*existing, *new[:1])], linked)
     before = [link for name, link in linked.items() if name not in after]
     newest = _newest_leaf(before).versionid if before else None

@@ -46,7 +46,7 @@ class InvalidValue(ValueError):
 
 
 Types = Callable[[str, str | None], bool]
-"""Returns whether there is a Group type of that name and, if given, a Resource type in it."""
+"""Returns whether the model has that Group type and, if a second name is passed, that Resource type in it."""
 
 
 def types_of(model: Model) -> Types:
@@ -179,7 +179,7 @@ def _normal_timestamp(text: str) -> str | None:
     if not match:
         return None
     year, rest, fraction, zone = match.groups()
-    # Python's first year is 1; the calendar repeats itself after 400 years, so any year is read as one of 2000-2399.
+    # Python has no year 0; the calendar repeats after 400 years, so each year is parsed as one of 2000-2399.
     shift = 2000 + int(year) % 400 - int(year)
     is_utc = zone is None or zone in "Zz"
     try:
@@ -431,7 +431,7 @@ class _ObjectMembers:
             names = [name for name in names if self._values[name] is not None or name not in brought]
         wildcard = next((layer["*"] for layer in self.layers if "*" in layer), None)
         for name in names:
-            # Reading: in an object that takes no others, a name that could be none is as unknown as any other.
+            # Reading: in an object without `*`, an invalid name is an unknown attribute like any other.
             if not is_member_name(name, extended) and (wildcard is not None or not self._path):
                 raise InvalidValue(self._at(name), f"{preview(name)} is not a valid attribute name")
         if names and wildcard is None:

@@ -50,6 +50,7 @@ class FilterResult:
 
     @property
     def is_empty(self) -> bool:
+        """Whether nothing remains."""
         return not self.left and not self.whole
 
     def has(self, level: Level, key: int, parent: int) -> bool:
@@ -128,6 +129,7 @@ class FilterEvaluation:
 
 
 def holds(expression: Expression, entity: Mapping[str, Any], meta: Mapping[str, Any]) -> bool:
+    """Return whether an expression holds for an entity, or for its meta."""
     return expression.holds(meta if expression.meta else entity)
 
 
