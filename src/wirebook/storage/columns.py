@@ -42,14 +42,14 @@ class MemberReader:
     `first`.
     """
 
-    def __init__(self, part: EntityColumns, names: Iterable[str] | None, first: int) -> None:
-        ids = frozenset(part.ids)
+    def __init__(self, entity_columns: EntityColumns, names: Iterable[str] | None, first: int) -> None:
+        ids = frozenset(entity_columns.ids)
         requested = ids if names is None else frozenset(names)
         self._ids = [(name, first + i) for i, name in enumerate(sorted(requested & ids))]
-        self.columns: list[ColumnElement[Any]] = [part.ids[name] for name, _ in self._ids]
+        self.columns: list[ColumnElement[Any]] = [entity_columns.ids[name] for name, _ in self._ids]
         self._texts: list[tuple[Callable[[str], Members], int]] = []
         left = requested - ids
-        for column, has in part.texts:
+        for column, has in entity_columns.texts:
             if names is None:
                 self._texts.append((parse_members, first + len(self.columns)))
                 self.columns.append(column)
@@ -109,8 +109,8 @@ def version_columns(id_name: str) -> EntityColumns:
 @lru_cache(maxsize=256)
 def resource_columns(id_name: str) -> EntityColumns:
     """Return the columns of a Resource as its default Version."""
-    part = version_columns(id_name)
-    return replace(part, ids={**part.ids, "xid": RESOURCES.c.xid}, xid={4: RESOURCES.c.folded})
+    entity_columns = version_columns(id_name)
+    return replace(entity_columns, ids={**entity_columns.ids, "xid": RESOURCES.c.xid}, xid={4: RESOURCES.c.folded})
 
 
 def meta_columns(id_name: str, shown: FromClause) -> EntityColumns:

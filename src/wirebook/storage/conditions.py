@@ -53,28 +53,32 @@ class Condition:
 ANYTHING: Final = Condition()
 
 
-def condition(expression: Expression, part: EntityColumns, dialect: str) -> Condition:
-    """Return the condition for an expression on the columns of `part`."""
+def condition(expression: Expression, entity_columns: EntityColumns, dialect: str) -> Condition:
+    """Return the condition for an expression on these columns."""
     if not expression.known:
         return Condition(false(), exact=True)
     first, *rest = expression.path
     name = first.name if isinstance(first, PathMember) else ""
-    if not rest and name in part.keys and part.keys[name][0] == expression.type:
-        return _key_condition(expression, *part.keys[name])
+    if not rest and name in entity_columns.keys and entity_columns.keys[name][0] == expression.type:
+        return _key_condition(expression, *entity_columns.keys[name])
     if not rest and name == "xid":
-        return _xid_condition(expression, part)
+        return _xid_condition(expression, entity_columns)
     if (
         name == "labels"
         and len(rest) == 1
-        and part.labels
+        and entity_columns.labels
         and (rest[0] is ANY_MEMBER or isinstance(rest[0], PathMember))
     ):
-        return _label_condition(expression, *part.labels)
+        return _label_condition(expression, *entity_columns.labels)
     if not name:
         # Ids are scalars, so nested members are always in one of the texts.
-        texts = [_text_condition(expression, text, dialect) for text, _ in part.texts] if rest else []
+        texts = [_text_condition(expression, text, dialect) for text, _ in entity_columns.texts] if rest else []
         return Condition(or_(*texts)) if texts else ANYTHING
-    return ANYTHING if name in part.ids else Condition(_text_condition(expression, part.text_of(name), dialect))
+    return (
+        ANYTHING
+        if name in entity_columns.ids
+        else Condition(_text_condition(expression, entity_columns.text_of(name), dialect))
+    )
 
 
 # -- columns ------------------------------------------------------------------------------------------------------
@@ -134,14 +138,14 @@ def _next(prefix: str) -> str:
     return head + chr(0xE000 if last == 0xD7FF else last + 1)
 
 
-def _xid_condition(expression: Expression, part: EntityColumns) -> Condition:
+def _xid_condition(expression: Expression, entity_columns: EntityColumns) -> Condition:
     """Return the condition for an xid, by the ids in it."""
     if expression.op != "=" or expression.is_pattern:
         return ANYTHING
     segments = fold(expression.value).split("/")
-    if max(part.xid, default=0) >= len(segments) or "\0" in expression.value:
+    if max(entity_columns.xid, default=0) >= len(segments) or "\0" in expression.value:
         return Condition(false())
-    return Condition(and_(true(), *(column == segments[index] for index, column in part.xid.items())))
+    return Condition(and_(true(), *(column == segments[index] for index, column in entity_columns.xid.items())))
 
 
 def _label_condition(expression: Expression, kind: int, owner: ColumnElement[int]) -> Condition:
@@ -197,9 +201,7 @@ def _required_text(expression: Expression) -> str:
 
 
 def _contains(text: ColumnElement[str], required_text: str, dialect: str) -> ColumnElement[bool]:
-    """Return whether a text contains a part in any case. Texts with other than ASCII characters pass: these may fold to
-    ASCII.
-    """
+    """Return whether a text contains a part in any case. Texts with non-ASCII characters pass, as these may fold."""
     if dialect == "sqlite":
         return or_(text.like(f"%{required_text}%"), func.length(text) != func.length(cast(text, LargeBinary)))
     return or_(func.lower(text).like(f"%{required_text}%"), func.length(text) != func.octet_length(text))

@@ -71,7 +71,7 @@ class Ordering:
     ) -> None:
         self._connection, self._model, self._target, self._keys, self._ids = connection, model, target, keys, ids
         self._owner = owner
-        self._table, self._tables, self._part, self._where = _collection(target, owner)
+        self._table, self._tables, self._entity_columns, self._where = _collection(target, owner)
 
     def positions(
         self, sort: Sort = BY_ID, after: SortPosition | None = None, limit: int | None = None
@@ -87,15 +87,15 @@ class Ordering:
         first, *rest = sort.path
         name = first.name if isinstance(first, PathMember) else ""
         type_ = self._type(sort)
-        if not rest and name in self._part.keys and self._part.keys[name][0] == type_:
-            return _Column(1 if type_ == "uinteger" else 2, self._part.keys[name][1])
+        if not rest and name in self._entity_columns.keys and self._entity_columns.keys[name][0] == type_:
+            return _Column(1 if type_ == "uinteger" else 2, self._entity_columns.keys[name][1])
         if name == "labels" and len(rest) == 1 and isinstance(rest[0], PathMember) and type_ == "string":
             return self._label(rest[0].name)
         return None
 
     def _label(self, name: str) -> _Column:
-        assert self._part.labels
-        kind, owner = self._part.labels
+        assert self._entity_columns.labels
+        kind, owner = self._entity_columns.labels
         labels = LABELS.alias("label")
         is_one = and_(labels.c.kind == kind, labels.c.owner == owner, labels.c.name == name)
         return _Column(2, labels.c.value, lambda tables: tables.outerjoin(labels, is_one))
@@ -154,7 +154,7 @@ class Ordering:
         """Yield all positions, unordered, with the values to compare."""
         type_ = self._type(sort)
         member_reader = MemberReader(
-            self._part, (step.name for step in sort.path[:1] if isinstance(step, PathMember)), 2
+            self._entity_columns, (step.name for step in sort.path[:1] if isinstance(step, PathMember)), 2
         )
         query: Select[Any] = select(self._table.c.key, self._table.c.folded, *member_reader.columns).select_from(
             self._tables

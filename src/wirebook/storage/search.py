@@ -99,15 +99,15 @@ class Search:
         """
         columns, where = list(tables.keys), list(tables.where)
         tests: list[Test] = []
-        for part, about in ((tables.entity, False), (tables.meta, True)):
+        for entity_columns, about in ((tables.entity, False), (tables.meta, True)):
             open_ = []
             for expression in step.expressions:
-                if part is not None and expression.meta is about:
-                    narrowing = condition(expression, part, self._dialect) if tables.narrows else ANYTHING
+                if entity_columns is not None and expression.meta is about:
+                    narrowing = condition(expression, entity_columns, self._dialect) if tables.narrows else ANYTHING
                     where.append(narrowing.sql)
                     open_ += [] if narrowing.exact else [expression]
-            if part is not None and open_:
-                member_reader = MemberReader(part, _member_names(open_), len(columns))
+            if entity_columns is not None and open_:
+                member_reader = MemberReader(entity_columns, _member_names(open_), len(columns))
                 columns += member_reader.columns
                 tests.append(_row_test(member_reader, open_))
         query = Select[Any](*columns).select_from(tables.source).where(*where)

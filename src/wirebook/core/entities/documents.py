@@ -166,10 +166,10 @@ def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType
 
 
 def _embeddable_json(document: bytes) -> str:
-    """Return the text of a JSON document, with its numbers as they are written, if a request may contain it as an
-    attribute.
+    """Return the text of a JSON document, with its numbers as they are written.
 
-    null would mean no document, and duplicate members are an error. Raises: ValueError
+    Raises: ValueError, if a request could not contain it as an attribute: null means no document there, and duplicate
+    members are an error
     """
     if parse_json(document, max_depth=DEEPEST, strict=True) is None:
         raise ValueError(document)
