@@ -57,9 +57,9 @@ class Web:
         """The value of a metric whose labels are those."""
         text = self.get(f"{self.app.options.prefix}/.wirebook/metrics").text
         for line in text.splitlines():
-            found = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
-            if found and found[1] == name and dict(re.findall(r'(\w+)="([^"]*)"', found[2] or "")) == labels:
-                return float(found[3])
+            match = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
+            if match and match[1] == name and dict(re.findall(r'(\w+)="([^"]*)"', match[2] or "")) == labels:
+                return float(match[3])
         return 0.0
 
 
@@ -96,25 +96,25 @@ def web(registry: Client) -> Web:
 )
 def test_request_metric_has_the_route_pattern(web: Web, path: str, route: str) -> None:
     status = str(web.get(path).status_code)
-    found = web.metric("wirebook_http_requests_total", method="GET", route=route, status=status)
-    assert found >= 1
+    count = web.metric("wirebook_http_requests_total", method="GET", route=route, status=status)
+    assert count >= 1
     assert web.metric("wirebook_http_request_seconds_count", method="GET", route=route) >= 1
     assert "secret" not in web.get("/.wirebook/metrics").text
 
 
 def test_write_not_begun_in_time_is_rejected_as_busy(registry: Client) -> None:
     web = Web(registry, request_timeout=0.5)
-    held, go = threading.Event(), threading.Event()
+    is_busy, may_continue = threading.Event(), threading.Event()
 
     def hold(_: Any) -> None:
-        held.set()
-        assert go.wait(20)
+        is_busy.set()
+        assert may_continue.wait(20)
 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(registry.service.write, hold)
-        assert held.wait(20)
+        assert is_busy.wait(20)
         refused = web.send("PUT", "/dirs/late", "{}")
-        go.set()
+        may_continue.set()
         first.result()
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
     assert refused.json()["type"].endswith("#server_busy")
@@ -166,15 +166,15 @@ def test_group_type_named_like_a_server_path_replaces_it(registry: Client) -> No
 
 def test_body_above_the_limit_is_413(registry: Client) -> None:
     web = Web(registry, max_body=100)
-    told = web.send("PUT", "/dirs/d", b" " * 101)
-    assert (told.status_code, told.headers["connection"]) == (413, "close")
+    declared = web.send("PUT", "/dirs/d", b" " * 101)
+    assert (declared.status_code, declared.headers["connection"]) == (413, "close")
 
     async def endless() -> AsyncIterator[bytes]:
         while True:
             yield b" " * 60
 
-    untold = web.send("PUT", "/dirs/d", endless())
-    assert (untold.status_code, untold.json()["title"]) == (413, "The body is larger than 100 bytes.")
+    undeclared = web.send("PUT", "/dirs/d", endless())
+    assert (undeclared.status_code, undeclared.json()["title"]) == (413, "The body is larger than 100 bytes.")
     assert web.get("/dirs/d").status_code == 404
     assert web.send("PUT", "/dirs/d", b"{}" + b" " * 98).status_code == 201
 
@@ -237,11 +237,11 @@ def test_path_outside_the_base_path_is_not_found(registry: Client) -> None:
 @pytest.fixture
 def lines() -> Iterator[list[dict[str, Any]]]:
     """The lines of the JSON log."""
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
 
     class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            found.append(json.loads(self.format(record)))
+            records.append(json.loads(self.format(record)))
 
     handler = Lines()
     handler.setFormatter(JsonLines())
@@ -249,7 +249,7 @@ def lines() -> Iterator[list[dict[str, Any]]]:
     logger.addHandler(handler)
     level = logger.level
     logger.setLevel(logging.INFO)
-    yield found
+    yield records
     logger.removeHandler(handler)
     logger.setLevel(level)
 

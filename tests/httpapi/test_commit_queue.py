@@ -26,21 +26,21 @@ POSTGRESQL = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 
 def together(registry: Client, *writes: tuple[str, Any]) -> list[Reply]:
     """The responses to writes that share a commit: they are queued while the commit queue runs another write."""
-    held, go = threading.Event(), threading.Event()
+    is_busy, may_continue = threading.Event(), threading.Event()
 
     def hold(_: Any) -> None:
-        held.set()
-        assert go.wait(10)
+        is_busy.set()
+        assert may_continue.wait(10)
 
     with ThreadPoolExecutor(len(writes) + 1) as pool:
         first = pool.submit(registry.service.write, hold)
-        assert held.wait(10)
+        assert is_busy.wait(10)
         waiting = []
         for path, sent in writes:  # in this order
             waiting.append(pool.submit(registry.put, path, sent))
             while len(registry.service.commit_queue) < len(waiting):
                 pass
-        go.set()
+        may_continue.set()
         first.result()
         return [future.result() for future in waiting]
 

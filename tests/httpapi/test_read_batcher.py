@@ -20,31 +20,31 @@ pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 PATHS = [f"/dirs/d/datas/{id_}" for id_ in ("a", "b", "c")]
 
 
-class Held:
+class BusyReadBatcher:
     """A read batcher that is busy until all reads of the test are queued."""
 
     def __init__(self, registry: Client) -> None:
-        self._registry, self._held, self._go = registry, threading.Event(), threading.Event()
-        self.reader = ReadBatcher(registry.database.reading, self._answer)
+        self._registry, self._is_busy, self._may_continue = registry, threading.Event(), threading.Event()
+        self.batcher = ReadBatcher(registry.database.reading, self._answer)
 
     def _answer(self, incoming: ApiRequest, reading: Opening) -> ApiResponse:
         if incoming.path == "/":
-            self._held.set()
-            assert self._go.wait(10)
+            self._is_busy.set()
+            assert self._may_continue.wait(10)
         return self._registry.service.handle(incoming, reading)
 
     def read(self, *paths: str) -> list[tuple[int, bytes]]:
-        """What was answered to requests that waited together."""
+        """The responses to reads that are queued together."""
         first = self._submit("/")
-        assert self._held.wait(10)
+        assert self._is_busy.wait(10)
         waiting = [self._submit(path) for path in paths]
-        self._go.set()
+        self._may_continue.set()
         assert first.result(10).status == 200
         answers = [future.result(10) for future in waiting]
         return [(answer.status, answer.body) for answer in answers if isinstance(answer.body, bytes)]
 
     def _submit(self, path: str) -> Future[ApiResponse]:
-        return self.reader.submit(ApiRequest("GET", path, BASE, {}, []), "/".join(path.split("/")[:5]))
+        return self.batcher.submit(ApiRequest("GET", path, BASE, {}, []), "/".join(path.split("/")[:5]))
 
 
 @pytest.fixture
@@ -55,25 +55,25 @@ def registry(registry: Client) -> Client:
 
 
 @pytest.fixture
-def held(registry: Client) -> Iterator[Held]:
-    made = Held(registry)
-    with closing(made.reader):
-        yield made
+def batcher(registry: Client) -> Iterator[BusyReadBatcher]:
+    busy = BusyReadBatcher(registry)
+    with closing(busy.batcher):
+        yield busy
 
 
-def test_queued_reads_share_a_snapshot(registry: Client, held: Held) -> None:
+def test_queued_reads_share_a_snapshot(registry: Client, batcher: BusyReadBatcher) -> None:
     seen: list[str] = []
     registry.database.observe = lambda kind, _: seen.append(kind)
     paths = [*PATHS, f"{PATHS[0]}/meta", f"{PATHS[1]}/versions/1"]
-    answers = held.read(*paths)
-    held.reader.close()
+    answers = batcher.read(*paths)
+    batcher.batcher.close()
     assert seen == ["read", "read"]  # that of the first request, and that of all others
     registry.database.observe = None
     assert answers == [(200, registry.get(path).body) for path in paths]
 
 
-def test_not_found_does_not_affect_other_reads_of_the_batch(held: Held) -> None:
-    answers = held.read(PATHS[0], "/dirs/d/datas/none", PATHS[1], "/dirs/none/datas/a", PATHS[2])
+def test_not_found_does_not_affect_other_reads_of_the_batch(batcher: BusyReadBatcher) -> None:
+    answers = batcher.read(PATHS[0], "/dirs/d/datas/none", PATHS[1], "/dirs/none/datas/a", PATHS[2])
     assert [status for status, _ in answers] == [200, 404, 200, 404, 200]
 
 
@@ -88,7 +88,7 @@ def test_batched_read_sees_earlier_writes(registry: Client) -> None:
 
 
 def test_closed_connection_fails_one_read_of_the_batch(
-    registry: Client, held: Held, monkeypatch: pytest.MonkeyPatch
+    registry: Client, batcher: BusyReadBatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The read in progress fails; the others succeed."""
     prefetch = Session.prefetch
@@ -100,7 +100,7 @@ def test_closed_connection_fails_one_read_of_the_batch(
             driver_of(self._connection).execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
     monkeypatch.setattr(Session, "prefetch", cut)
-    assert [status for status, _ in held.read(*PATHS)] == [503, 200, 200]
+    assert [status for status, _ in batcher.read(*PATHS)] == [503, 200, 200]
     assert registry.get(PATHS[0]).status == 200
 
 
