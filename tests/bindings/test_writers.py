@@ -47,9 +47,7 @@ JSON = Payload(b'{"a": 1}', content_type="application/json")
     ],
 )
 @pytest.mark.parametrize("mode", ["binary", "structured"])
-def test_invalid_attribute_is_a_problem(
-    protocol: str, mode: Any, changed: dict[str, Any], code: str, slot: str
-) -> None:
+def test_invalid_attribute_is_rejected(protocol: str, mode: Any, changed: dict[str, Any], code: str, slot: str) -> None:
     _, problems = write_event(protocol, mode, FOUR | changed, None)
     assert (code, f"envelopemetadata.{slot}") in [(problem.code, problem.slot) for problem in problems]
 

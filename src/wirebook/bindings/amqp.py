@@ -19,7 +19,7 @@ import msgspec
 from wirebook.bindings.amqp_types import Timestamp, captured, native, natives, type_of
 from wirebook.bindings.cloudevents import Binding, Contents, WireParts, add_attribute, map_content_type, read_parts
 from wirebook.bindings.received import Received
-from wirebook.bindings.wire import AmqpMessage, bytes_of, from_bytes, shown
+from wirebook.bindings.wire import AmqpMessage, bytes_of, from_bytes, preview
 from wirebook.bindings.write_checks import Check, boolean, integer, octets, rejected, text
 from wirebook.problems import Problem
 
@@ -182,7 +182,7 @@ _CHECKS: Final[dict[str, dict[str, Check]]] = {
 def _check(options: dict[str, Any]) -> Iterator[Problem]:
     for section in SECTIONS:
         for name, value in (options.get(section) or {}).items():
-            slot = f"protocoloptions.{section}.{shown(name)}"
+            slot = f"protocoloptions.{section}.{preview(name)}"
             if value is not None:
                 yield from _check_property(section, name, slot, value)
 

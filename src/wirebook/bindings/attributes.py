@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from wirebook.bindings.wire import TIME_PATTERN, shown
+from wirebook.bindings.wire import TIME_PATTERN, preview
 from wirebook.problems import Problem
 from wirebook.text.mediatypes import is_media_type
 
@@ -59,9 +59,11 @@ def attribute_slot(name: str) -> str:
 
 def malformed(name: str, expected: str, actual: Any) -> Problem:
     """The problem of an attribute or data member that violates a rule of CloudEvents."""
-    name = shown(name)
+    name = preview(name)
     message = f"the CloudEvent's '{name}' must be {expected}"
-    return Problem("malformed-cloudevent", message, slot=attribute_slot(name), expected=expected, actual=shown(actual))
+    return Problem(
+        "malformed-cloudevent", message, slot=attribute_slot(name), expected=expected, actual=preview(actual)
+    )
 
 
 def is_attribute_name(name: str) -> bool:

@@ -32,7 +32,7 @@ from wirebook.bindings.wire import (
     Base64,
     Mqtt5Publish,
     MqttProperties,
-    shown,
+    preview,
 )
 from wirebook.problems import Problem
 from wirebook.text.duplicates import first_duplicate, may_have_duplicates
@@ -73,7 +73,7 @@ def parse_record(line: bytes) -> Parsed:
         return Parsed(None, (_malformed(None, "an object with the member 'protocol'", value),))
     duplicate = first_duplicate(line) if may_have_duplicates(line, value) else None
     if duplicate is not None:
-        return Parsed(None, (_malformed(shown(duplicate[0]), "a single member", "two members"),), value)
+        return Parsed(None, (_malformed(preview(duplicate[0]), "a single member", "two members"),), value)
     return record_of(value)
 
 
@@ -150,7 +150,7 @@ _STEP: Final = re.compile(r"\[([0-9]+)\]|([^.\[]+)")
 
 def _malformed(slot: str | None, expected: str, actual: Any) -> Problem:
     message = f"{slot or 'the record'} must be {expected}"
-    return Problem("malformed-record", message, slot=slot, expected=expected, actual=shown(actual))
+    return Problem("malformed-record", message, slot=slot, expected=expected, actual=preview(actual))
 
 
 def _too_large(line: bytes) -> Problem:
@@ -167,7 +167,7 @@ def _unparsable(error: JsonError) -> Problem:
 def _unknown_protocol(value: dict[str, Any]) -> Problem:
     if "protocol" not in value:
         return _malformed("protocol", f"one of {', '.join(PROTOCOLS)}", None)
-    expected, actual = f"one of {', '.join(PROTOCOLS)}", shown(value["protocol"])
+    expected, actual = f"one of {', '.join(PROTOCOLS)}", preview(value["protocol"])
     return Problem(
         "unknown-protocol",
         f"{actual!r} is not a supported protocol; it must be {expected}",
@@ -209,7 +209,7 @@ def _wrong_amqp(wire: AmqpMessage) -> Iterator[Problem]:
             try:
                 native(value)
             except ValueError as error:
-                yield _malformed(f"{section}.{shown(name)}", f"{type_of(value)}: {error}", next(iter(value.values())))
+                yield _malformed(f"{section}.{preview(name)}", f"{type_of(value)}: {error}", next(iter(value.values())))
 
 
 # Reading: an unknown member is a note, not an error, because other tools may extend the format.
@@ -223,7 +223,7 @@ def _unknown_members(prefix: str, value: dict[str, Any], names: Sequence[str]) -
     unknown = (name for name in value if name not in names)
     for name in itertools.islice(unknown, MAX_REPORTED):
         expected = f"one of {', '.join(names)}"
-        yield Problem("unknown-member", slot=prefix + shown(name), expected=expected, actual=shown(value[name]))
+        yield Problem("unknown-member", slot=prefix + preview(name), expected=expected, actual=preview(value[name]))
 
 
 # -- many lines -----------------------------------------------------------------------------------------------------

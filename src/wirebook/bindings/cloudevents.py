@@ -26,7 +26,7 @@ from wirebook.bindings.json_event import (
     read_event,
 )
 from wirebook.bindings.received import Kind, Mode, Received
-from wirebook.bindings.wire import WireMessage, shown
+from wirebook.bindings.wire import WireMessage, preview
 from wirebook.problems import Problem, Severity
 from wirebook.schema.payload import Payload
 
@@ -141,7 +141,7 @@ def _read_enveloped(parts: WireParts, content_type: str) -> tuple[Received, ...]
         return _read_batch(parts)
     # Reading: unsupported are a batch in a binding without batches, and, outside of NATS, the type without a format.
     expected = f"{MEDIA_TYPE} or {BATCH_MEDIA_TYPE}" if binding.batch else MEDIA_TYPE
-    problem = Problem("unsupported-event-format", slot="content-type", expected=expected, actual=shown(content_type))
+    problem = Problem("unsupported-event-format", slot="content-type", expected=expected, actual=preview(content_type))
     mode: Mode = "batch" if media_type.startswith(f"{_PREFIX}-batch") else "structured"
     return (_unreadable(parts, "unsupported", mode, problem),)
 
@@ -171,7 +171,9 @@ def _unreadable(parts: WireParts, kind: Kind, mode: Mode, problem: Problem) -> R
 def _overridden_headers(parts: WireParts, attributes: dict[str, Any]) -> list[Problem]:
     """Headers that differ from the attributes of the structured event, which takes precedence."""
     return [
-        Problem("envelope-overrides-header", slot=attribute_slot(name), expected=shown(inside), actual=shown(outside))
+        Problem(
+            "envelope-overrides-header", slot=attribute_slot(name), expected=preview(inside), actual=preview(outside)
+        )
         for name, outside in parts.attributes.items()
         if (inside := attributes.get(name)) is not None or not parts.binding.bare_names
         if name != "datacontenttype" and not _same(inside, outside)
@@ -210,8 +212,10 @@ def add_attribute(attributes: dict[str, Any], name: str, value: Any, problems: l
         attributes[name] = value
         # Reading: a repeated attribute violates a MUST, but the event is readable: it is reported, not malformed.
     elif attributes[name] != value:
-        slot = attribute_slot(shown(name))
-        problems.append(Problem("repeated-attribute", slot=slot, expected=shown(attributes[name]), actual=shown(value)))
+        slot = attribute_slot(preview(name))
+        problems.append(
+            Problem("repeated-attribute", slot=slot, expected=preview(attributes[name]), actual=preview(value))
+        )
 
 
 def map_content_type(parts: WireParts) -> None:
@@ -224,4 +228,4 @@ def map_content_type(parts: WireParts) -> None:
 
 def not_text(name: str, actual: Any) -> Problem:
     """The problem of an attribute whose bytes are not valid UTF-8."""
-    return Problem("malformed-cloudevent", slot=attribute_slot(shown(name)), expected="UTF-8", actual=shown(actual))
+    return Problem("malformed-cloudevent", slot=attribute_slot(preview(name)), expected="UTF-8", actual=preview(actual))

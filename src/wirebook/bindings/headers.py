@@ -15,7 +15,7 @@ from typing import Any, Final
 from wirebook.bindings.attributes import WELL_KNOWN, attribute_slot, malformed
 from wirebook.bindings.cloudevents import WireParts, add_attribute, not_text
 from wirebook.bindings.percent import PLAIN, decode_value, encode_value
-from wirebook.bindings.wire import Bytes, Pair, from_bytes, shown, text_of
+from wirebook.bindings.wire import Bytes, Pair, from_bytes, preview, text_of
 from wirebook.bindings.write_checks import check_pairs, text
 from wirebook.problems import Problem
 
@@ -49,7 +49,7 @@ def set_content_type(parts: WireParts, value: str | bytes | None) -> None:
     if parts.content_type is None:
         parts.content_type = value  # Reading: the first of several headers counts
     elif parts.content_type != value:
-        expected, actual = shown(parts.content_type), shown(value)
+        expected, actual = preview(parts.content_type), preview(value)
         parts.problems.append(Problem("repeated-attribute", slot="content-type", expected=expected, actual=actual))
 
 
@@ -69,8 +69,8 @@ def _decoded(name: str, value: str | bytes | None, problems: list[Problem]) -> A
         return value
     if not is_encoded:
         expected = "printable ASCII, with other characters percent-encoded"
-        slot = attribute_slot(shown(name))
-        problems.append(Problem("unencoded-header", slot=slot, expected=expected, actual=shown(value)))
+        slot = attribute_slot(preview(name))
+        problems.append(Problem("unencoded-header", slot=slot, expected=expected, actual=preview(value)))
     return text
 
 

@@ -18,7 +18,7 @@ import msgspec
 from wirebook.bindings import headers
 from wirebook.bindings.cloudevents import Binding, Contents, WireParts, read_parts
 from wirebook.bindings.received import Received
-from wirebook.bindings.wire import HttpMessage, bytes_of, from_bytes, shown
+from wirebook.bindings.wire import HttpMessage, bytes_of, from_bytes, preview
 from wirebook.bindings.write_checks import Check, check_pairs, check_slots, integer, rejected, text
 from wirebook.problems import Problem
 
@@ -36,7 +36,7 @@ def read(wire: HttpMessage) -> tuple[Received, ...]:
     headers.read_headers(parts, wire.headers)
     forbidden = parts.attributes.pop("datacontenttype", None)
     if forbidden is not None:
-        problem = Problem("forbidden-header", slot="ce-datacontenttype", expected=None, actual=shown(forbidden))
+        problem = Problem("forbidden-header", slot="ce-datacontenttype", expected=None, actual=preview(forbidden))
         parts.problems.append(problem)
     if parts.attributes and parts.content_type is not None:
         parts.attributes["datacontenttype"] = parts.content_type

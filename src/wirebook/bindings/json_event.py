@@ -15,7 +15,7 @@ import json
 from typing import Any, Final, NamedTuple
 
 from wirebook.bindings.attributes import malformed, wrong_attributes
-from wirebook.bindings.wire import shown
+from wirebook.bindings.wire import preview
 from wirebook.problems import Problem
 from wirebook.schema.payload import UNSET, Payload
 from wirebook.text.duplicates import may_have_duplicates, top_level_duplicates
@@ -113,7 +113,7 @@ def _json_or_text(data: Any, content_type: Any, problems: list[Problem]) -> Payl
         return Payload(raw=data.encode(), content_type=content_type)
     if not is_json(content_type):
         # Reading: the text says "MAY fail". The value is kept as JSON and reported.
-        expected = f"a string, because {shown(content_type)} is not JSON"
+        expected = f"a string, because {preview(content_type)} is not JSON"
         problems.append(Problem("data-not-text", slot="data", expected=expected, actual=type(data).__name__))
     return Payload(raw=None, value=data, content_type=content_type)
 
@@ -153,9 +153,9 @@ def data_bytes(payload: Payload | None, problems: list[Problem]) -> bytes | None
         if isinstance(payload.value, str):
             return payload.value.encode()
     except (ValueError, TypeError, RecursionError) as error:
-        problems.append(Problem("payload-invalid", slot="payload", expected="a JSON value", actual=shown(str(error))))
+        problems.append(Problem("payload-invalid", slot="payload", expected="a JSON value", actual=preview(str(error))))
         return None
-    expected = f"bytes or a string, because {shown(content_type)} is not JSON"
+    expected = f"bytes or a string, because {preview(content_type)} is not JSON"
     problems.append(Problem("payload-invalid", slot="payload", expected=expected, actual=type(payload.value).__name__))
     return None
 
@@ -168,7 +168,7 @@ def write_json_event(attributes: dict[str, Any], payload: Payload | None, proble
     try:
         return json_bytes(event)
     except (ValueError, TypeError, RecursionError) as error:
-        problems.append(Problem("payload-invalid", slot="payload", expected="a JSON value", actual=shown(str(error))))
+        problems.append(Problem("payload-invalid", slot="payload", expected="a JSON value", actual=preview(str(error))))
         return None
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from wirebook.bindings.capture import EXPECTED, Parsed, record_of
-from wirebook.bindings.wire import from_bytes, shown
+from wirebook.bindings.wire import from_bytes, preview
 from wirebook.problems import Problem
 from wirebook.text.duplicates import first_duplicate, may_have_duplicates
 from wirebook.text.json import JsonError, parse_json
@@ -42,7 +42,7 @@ class _Wrong:
 
     def __init__(self, member: str, expected: str, actual: Any) -> None:
         message = f"{member} must be {expected}"
-        self.problem = Problem("malformed-record", message, slot=member, expected=expected, actual=shown(actual))
+        self.problem = Problem("malformed-record", message, slot=member, expected=expected, actual=preview(actual))
 
 
 # Reading: other columns are not reported, because tables have columns such as partitions.
@@ -133,7 +133,7 @@ def object_of(name: str, item: Any) -> Any:
     except JsonError as error:
         return _Wrong(name, "the JSON text of an object", error.message)
     duplicate = first_duplicate(text) if may_have_duplicates(text, value) else None
-    return value if duplicate is None else _Wrong(f"{name}.{shown(duplicate[0])}", "a single member", "two members")
+    return value if duplicate is None else _Wrong(f"{name}.{preview(duplicate[0])}", "a single member", "two members")
 
 
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {

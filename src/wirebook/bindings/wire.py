@@ -135,7 +135,8 @@ CLASSES: Final[dict[str, type[AnyMessage]]] = {
     cls.protocol: cls for cls in (HttpMessage, KafkaRecord, Mqtt3Publish, Mqtt5Publish, AmqpMessage, NatsMessage)
 }
 PROTOCOLS: Final = tuple(CLASSES)
-MAX_SHOWN: Final = 200
+MAX_PREVIEW: Final = 200
+"""Length of a value in a problem, in characters."""
 
 
 def bytes_of(value: Bytes | None) -> bytes | None:
@@ -165,12 +166,19 @@ def from_bytes(raw: bytes | None) -> Bytes | None:
     return value if isinstance(value, str) else Base64(value)
 
 
-def shown(value: Any) -> Any:
-    """A value for a problem, of bounded length: long text is truncated, arrays and objects become their type."""
-    if isinstance(value, str):
-        return value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]}..."
+def preview(value: Any) -> Any:
+    """A value of a message for a problem, of bounded length.
+
+    Long text is truncated, integers beyond 64 bits become text, arrays and objects become their type, and bytes become
+    their number.
+    """
     if isinstance(value, (dict, list, tuple)):
         return type(value).__name__
-    if isinstance(value, bytes):
-        return f"{len(value)} bytes"
-    return shown(str(value)) if type(value) is int and abs(value) >= 2**63 else value
+    return f"{len(value)} bytes" if isinstance(value, bytes) else preview_scalar(value)
+
+
+def preview_scalar(value: Any) -> Any:
+    """A preview of text and numbers; any other value is returned unchanged."""
+    if not isinstance(value, str):
+        return preview_scalar(str(value)) if type(value) is int and abs(value) >= 2**63 else value
+    return value if len(value) <= MAX_PREVIEW else value[: MAX_PREVIEW - 1] + "…"

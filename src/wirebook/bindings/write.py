@@ -26,7 +26,7 @@ from wirebook.bindings.wire import (
     Mqtt3Publish,
     Mqtt5Publish,
     NatsMessage,
-    shown,
+    preview,
 )
 from wirebook.bindings.write_checks import SURROGATE, rejected
 from wirebook.problems import Problem
@@ -149,9 +149,9 @@ def _check_event_format(content_type: str) -> Iterator[Problem]:
     if content_type.partition(";")[0].strip().lower() != MEDIA_TYPE:
         slot, text = (
             "envelopeoptions.format",
-            f"the event format {shown(content_type)} is not supported; it must be {MEDIA_TYPE}",
+            f"the event format {preview(content_type)} is not supported; it must be {MEDIA_TYPE}",
         )
-        yield Problem("unsupported-event-format", text, slot=slot, expected=MEDIA_TYPE, actual=shown(content_type))
+        yield Problem("unsupported-event-format", text, slot=slot, expected=MEDIA_TYPE, actual=preview(content_type))
     yield from _check_content_type(content_type)
 
 
@@ -164,7 +164,7 @@ def _check_binary(wire: AnyMessage) -> Iterator[Problem]:
 def _check_content_type(content_type: Any) -> Iterator[Problem]:
     if content_type is not None and not (isinstance(content_type, str) and is_media_type(content_type)):
         slot = attribute_slot("datacontenttype")
-        yield Problem("illegal-character", slot=slot, expected="a media type", actual=shown(content_type))
+        yield Problem("illegal-character", slot=slot, expected="a media type", actual=preview(content_type))
 
 
 def check_attributes(attributes: dict[str, Any]) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from wirebook.bindings.wire import shown
+from wirebook.bindings.wire import preview
 from wirebook.problems import Problem
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -23,15 +23,15 @@ Check = Callable[[str, Any], Iterator[Problem]]
 
 def rejected(code: str, slot: str, expected: str, actual: Any) -> Problem:
     """The problem of a value that cannot be written."""
-    text = f"{slot}: expected {expected}, got {shown(actual)!r}"
+    text = f"{slot}: expected {expected}, got {preview(actual)!r}"
     return Problem(code, text, slot=slot, expected=expected, actual=_printable(actual))
 
 
 def _printable(value: Any) -> Any:
     """A preview of a value that can be written as JSON, without lone surrogates."""
     if isinstance(value, str):
-        return SURROGATE.sub("?", shown(value))
-    return shown(value) if isinstance(value, (str, bytes, int, float, bool, type(None))) else type(value).__name__
+        return SURROGATE.sub("?", preview(value))
+    return preview(value) if isinstance(value, (str, bytes, int, float, bool, type(None))) else type(value).__name__
 
 
 def text(forbidden: re.Pattern[str] | None = None, expected: str = "a string", max_bytes: int | None = None) -> Check:
@@ -93,6 +93,6 @@ def check_slots(checks: dict[str, Check], options: dict[str, Any]) -> Iterator[P
 def check_pairs(section: str, name: Check, value: Check, options: dict[str, Any]) -> Iterator[Problem]:
     """Check the names and values of a section with repeated names."""
     for key, item in options.get(section) or ():
-        slot = f"protocoloptions.{section}[{shown(str(key))}]"
+        slot = f"protocoloptions.{section}[{preview(str(key))}]"
         yield from name(slot, key)
         yield from value(slot, item)

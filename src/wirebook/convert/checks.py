@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from wirebook.bindings.headers import CONTROL, NOT_IN_NAME
-from wirebook.bindings.wire import AnyMessage, Base64, Pair, shown
+from wirebook.bindings.wire import AnyMessage, Base64, Pair, preview
 from wirebook.problems import Problem, WirebookError
 
 
 def not_expressible(library: str, slot: str, expected: str, actual: Any) -> WirebookError:
     """Return the error for a value that the library cannot express."""
     text = f"{library} cannot express this message: {slot} must be {expected}"
-    return WirebookError(Problem("not-expressible", text, slot=slot, expected=expected, actual=shown(actual)))
+    return WirebookError(Problem("not-expressible", text, slot=slot, expected=expected, actual=preview(actual)))
 
 
 def check_protocol(wire: AnyMessage, library: str, *classes: type[AnyMessage]) -> None:

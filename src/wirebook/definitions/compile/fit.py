@@ -8,15 +8,13 @@ from __future__ import annotations
 import base64
 from typing import Any, Final, NamedTuple
 
+from wirebook.bindings.wire import MAX_PREVIEW, preview_scalar
 from wirebook.definitions.compile.definition import Constraint
 from wirebook.definitions.compile.mediatype import parse_media_type
 from wirebook.definitions.compile.uritemplate import Split, uri_text
 from wirebook.definitions.compile.values import CHECKS, NotOfType, is_text_of
 from wirebook.definitions.compile.view import QueryText
 from wirebook.problems import CODES, Problem, quoted
-
-MAX_PREVIEW: Final = 200
-"""Length of an expected or actual value in a problem, in characters."""
 
 
 class ValueMatch(NamedTuple):
@@ -138,11 +136,8 @@ def template_text(value: Any) -> str:
 
 
 def preview(value: Any) -> Any:
-    """A value for a report: bytes as base64, long text truncated, integers beyond 64 bits as text."""
+    """A value for a report, as `preview_scalar` shortens it; bytes are base64, and text has no lone surrogates."""
     if isinstance(value, (bytes, bytearray)):
-        return {"base64": preview(base64.b64encode(bytes(value[:MAX_PREVIEW])).decode())}
-    if not isinstance(value, str):
-        return str(value) if type(value) is int and abs(value) >= 2**63 else value
-    if len(value) > MAX_PREVIEW:
-        return value[: MAX_PREVIEW - 1] + "…"
-    return value if value.isascii() else value.encode("utf-8", "replace").decode()
+        return {"base64": preview_scalar(base64.b64encode(bytes(value[:MAX_PREVIEW])).decode())}
+    value = preview_scalar(value)
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) and not value.isascii() else value
