@@ -87,7 +87,7 @@ def test_strict_server_rejects_a_property_added_to_an_open_object(database: Data
     reply = put(strict, f"{V}/versions/2", WIDER)
     assert reply.error == (400, "compatibility_violation", V)
     assert "/properties/b: property-added-to-open-content" in reply.json["detail"]
-    assert 'set "additionalProperties": false in the old one' in reply.json["detail"]
+    assert 'set "additionalProperties": false in the old schema' in reply.json["detail"]
 
 
 def record(**field: Any) -> dict[str, Any]:
