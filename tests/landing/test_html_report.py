@@ -321,7 +321,7 @@ def test_report_command_writes_the_page(
     assert capsys.readouterr().out == f"{output}\n"
     assert output.read_text().startswith("<!doctype html>")
     assert run(["report", str(workspace.to), "--batch", "7"]) == 2
-    assert "there is no batch 7" in capsys.readouterr().err
+    assert "unknown batch 7" in capsys.readouterr().err
     assert run(["report", str(workspace.source)]) == 2
     assert "no-target" in capsys.readouterr().err
     assert run(["report", str(workspace.to), "--output", str(tmp_path / "no" / "x.html")]) == 2

@@ -117,7 +117,9 @@ def test_command_line_lands_and_shows(folder: Path, one_java: dict[str, str]) ->
     pinned = {path.stem for path in (folder / "tables" / "_wirebook" / "catalogues").iterdir()}
     assert set(rows["_catalogue"].to_pylist()) == pinned
     (folder / "source" / "events.jsonl").write_text(json.dumps(event(0)) + "\n")
-    assert "events.jsonl: error: 'events.jsonl' has changed since it landed" in run(*PROGRAM, *land, environment=one_java, code=2)
+    assert "events.jsonl: error: 'events.jsonl' has changed since it landed" in run(
+        *PROGRAM, *land, environment=one_java, code=2
+    )
     assert "[unknown-table]; did you mean 'g__seen'?" in run(*PROGRAM, "show", folder / "tables", "g_seen", code=2)
     assert "[no-target]" in run(*PROGRAM, "show", folder / "source", code=2)
 
@@ -144,15 +146,15 @@ def test_worker_fault_is_one_line(folder: Path) -> None:
     land = ("land", folder / "source", "--catalog", folder / "catalogue.json", "--to", folder / "tables")
     command = [str(argument) for argument in (sys.executable, "-c", FAULTS, *land)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    hint = "run it again: it goes on where it stopped; WIREBOOK_SPARK_LOG=error shows what Spark says"
+    hint = "run the command again to continue where it stopped; WIREBOOK_SPARK_LOG=error shows Spark's messages"
     assert done.stdout == "2\n2\n2\n"
     progress = re.compile(r"(starting Spark|landing)\b.*\(\d+ s\)")
     assert [line for line in done.stderr.splitlines() if not progress.fullmatch(line)] == [
         "error: ValueError: one\\ntwo (while reading 'events.jsonl' from line 1) [internal-error]; "
         "set WIREBOOK_DEBUG=1 to print a traceback",
-        "error: Spark stopped: a Python worker died; it was killed, or there was not enough memory "
+        "error: Spark stopped: a Python worker ended unexpectedly; it was killed or ran out of memory "
         f"[spark-failed]; {hint}",
-        f"error: Spark stopped: its Java process ended, or cannot be reached [spark-failed]; {hint}",
+        f"error: Spark stopped: its Java process ended or cannot be reached [spark-failed]; {hint}",
     ]
 
 

@@ -10,7 +10,7 @@ from wirebook.landing.runs.task import Job
 from wirebook.problems import WirebookError
 from wirebook.spark.runner import SparkRunner
 
-JAVA = "its Java process ended, or cannot be reached"
+JAVA = "its Java process ended or cannot be reached"
 WORKER = """Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times: org.apache.spark.SparkException: \
 Python worker exited unexpectedly (crashed). Consider setting 'spark.python.worker.faulthandler.enabled'
 \tat org.apache.spark.api.python.BasePythonRunner"""
@@ -55,7 +55,7 @@ def failure(start: Any) -> str:
         (RuntimeError("Answer from Java side is empty"), JAVA),
         (RuntimeError("Error while sending or receiving"), JAVA),
         ([], JAVA),
-        (RuntimeError(WORKER), "a Python worker died; it was killed, or there was not enough memory"),
+        (RuntimeError(WORKER), "a Python worker ended unexpectedly; it was killed or ran out of memory"),
         (RuntimeError(PYTHON), "ZeroDivisionError: division by zero"),
         (RuntimeError("o1.x.\n: org.apache.spark.SparkException: Job 0 cancelled\n\tat a.b"), "Job 0 cancelled"),
         (RuntimeError(), "RuntimeError"),

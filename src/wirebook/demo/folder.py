@@ -55,9 +55,11 @@ class DemoFolder:
         manifest = self.manifest()
         if manifest is not None and (manifest.messages, manifest.seed) != (messages, seed):
             had = f"'{self.root}' holds a demonstration of {manifest.messages:,} messages (seed {manifest.seed})"
-            raise _foreign(had, "name another folder with --to, or remove this one")
+            raise _foreign(had, "choose another folder with --to, or remove this one")
         if manifest is None and self.root.exists() and not self._is_ours():
-            raise _foreign(f"'{self.root}' holds something else", "name another folder with --to")
+            raise _foreign(
+                f"'{self.root}' contains files that are not of a demonstration", "choose another folder with --to"
+            )
         return manifest
 
     def make(self, messages: int, seed: int) -> DemoManifest:

@@ -50,7 +50,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
         version = java_version(executable)
         if version in VERSIONS:
             return Java(executable, version, origin)
-        what = f"Java {version}" if version else "not a Java that runs"
+        what = f"Java {version}" if version else "not a working Java"
         refused.append(f"{origin}: {executable} is {what}")
     raise WirebookError(_no_java(refused))
 
@@ -89,7 +89,7 @@ def _no_java(refused: list[str]) -> Problem:
         code="no-java",
         message=f"Spark needs Java {' or '.join(map(str, VERSIONS))}: {looked}",
         expected=list(VERSIONS),
-        hint=f"install one, set JAVA_HOME to one, or run: pip install {PACKAGE}",
+        hint=f"install a supported version, set JAVA_HOME to it, or run: pip install {PACKAGE}",
     )
 
 

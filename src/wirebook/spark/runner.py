@@ -93,7 +93,7 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
 
 
 def _spark_failed(error: Exception) -> Problem:
-    hint = "run it again: it goes on where it stopped; WIREBOOK_SPARK_LOG=error shows what Spark says"
+    hint = "run the command again to continue where it stopped; WIREBOOK_SPARK_LOG=error shows Spark's messages"
     return Problem(code="spark-failed", message=f"Spark stopped: {_cause(error)[:MAX_MESSAGE]}", hint=hint)
 
 
@@ -101,9 +101,9 @@ def _cause(error: Exception) -> str:
     """Why Spark stopped, if it is known; else Spark's message without stack traces."""
     text = str(error)
     if isinstance(error, OSError) or any(part in text for part in JAVA_GONE):
-        return "its Java process ended, or cannot be reached"
+        return "its Java process ended or cannot be reached"
     if WORKER_DIED in text:
-        return "a Python worker died; it was killed, or there was not enough memory"
+        return "a Python worker ended unexpectedly; it was killed or ran out of memory"
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     first = next((place for place, line in enumerate(lines) if "Exception: " in line), 0)
     unindented = (line for line in lines[first:] if not line[0].isspace() and not line.endswith(TRACEBACK))

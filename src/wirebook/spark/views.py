@@ -166,7 +166,7 @@ def _unstaged(staged: DataFrame, name: str, schema: pa.Schema, columns: pa.Schem
 def _schema_of(table: TableSummary) -> pa.Schema:
     """Raises: broken-target"""
     if table.schema is None:
-        message = f"the table '{table.name}' is not in the list of tables"
+        message = f"the table '{table.name}' is missing in _wirebook/tables.json"
         raise WirebookError(Problem(code="broken-target", message=message))
     return table.schema
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from wirebook.landing.report.column_statistics import TableStatistics, add_staged, table_statistics
 from wirebook.landing.report.dead_letter_statistics import DeadLetterStatistics, dead_letter_statistics
-from wirebook.landing.runs.target import Manifest, TableEntry, Target
+from wirebook.landing.runs.target import Manifest, Target
 from wirebook.landing.tables.layout import DEAD_LETTERS, NO_DEFINITION, RESOLVED, STAGED
 from wirebook.problems import Problem, WirebookError
 
@@ -94,16 +94,12 @@ def run_statistics(folder: Path, batches: Collection[int] | None = None) -> RunS
     )
 
 
-def _xid(entry: TableEntry | None) -> str | None:
-    return entry.xid if entry else None
-
-
 def _check_known(folder: Path, batches: Collection[int] | None) -> None:
     there = committed_batches(folder)
     unknown = sorted(set(batches or ()) - there)
     if unknown:
         known = f"1 to {max(there)}" if there else "none"
-        message = f"there is no batch {unknown[0]} in '{folder}'; it has: {known}"
+        message = f"unknown batch {unknown[0]}; the batches in '{folder}' are: {known}"
         raise WirebookError(Problem(code="unknown-batch", message=message, actual=unknown[0]))
 
 

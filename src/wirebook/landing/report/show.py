@@ -93,7 +93,7 @@ def find_table(tables: Iterable[TableSummary], name: str) -> TableSummary:
         return matching
     near = get_close_matches(name, names, n=1)
     hint = f"did you mean '{near[0]}'?" if near else None
-    raise WirebookError(Problem(code="unknown-table", message=f"there is no table '{name}'", hint=hint))
+    raise WirebookError(Problem(code="unknown-table", message=f"unknown table '{name}'", hint=hint))
 
 
 def first_rows(table: TableSummary, count: int) -> pa.Table:

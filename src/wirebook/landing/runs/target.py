@@ -21,7 +21,6 @@ import base64
 import fcntl
 import os
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -167,10 +166,6 @@ class Target:
         if begun:
             return begun.format
         return next((manifest.format for manifest in self.manifests() if manifest.files), None)
-
-    def staged_rows(self) -> Counter[str]:
-        """The number of rows of each table in the staging table, by the manifests."""
-        return sum((Counter(manifest.staged) for manifest in self.manifests()), Counter())
 
     def resolved(self) -> list[Path]:
         """The files that list dead letters which have landed since."""

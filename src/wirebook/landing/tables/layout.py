@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -199,11 +199,6 @@ def table_name(xid: str) -> str:
     words = message if message.lower().startswith(container.lower()) else f"{container}_{message}"
     readable = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:MAX_NAME_LENGTH] or "message"
     return f"{readable}_{_digest(xid)[:8]}"
-
-
-def tables(layouts: Iterable[TableLayout]) -> dict[str, tuple[str, pa.Schema]]:
-    """Table name to (XID, schema), for the `tables.json` of the target."""
-    return {layout.name: (layout.definition, layout.schema) for layout in layouts}
 
 
 def _digest(text: str) -> str:

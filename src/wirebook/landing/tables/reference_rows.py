@@ -19,7 +19,7 @@ from wirebook.bindings import Received
 from wirebook.bindings.parquet import FIRST_SECOND, LAST_SECOND
 from wirebook.definitions.compile.values import NotOfType, canonical, instant_of
 from wirebook.definitions.match.outcome import Outcome
-from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, INSTANT, TableColumn, TableLayout
+from wirebook.landing.tables.layout import INSTANT, TableColumn, TableLayout
 from wirebook.problems import Problem
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -182,7 +182,3 @@ def _as_json(value: Any) -> Any:
 def well_formed(text: str) -> str:
     """The text with lone surrogates replaced, because no column can hold them."""
     return text.encode("utf-8", "replace").decode()
-
-
-def dead_letter_table(rows: list[dict[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=DEAD_LETTER_SCHEMA)
