@@ -1,4 +1,4 @@
-"""Input made to hurt: an answer, no traceback, and time that grows with the input and not faster."""
+"""Hostile input is reported as malformed, without an exception and in linear time."""
 
 from __future__ import annotations
 

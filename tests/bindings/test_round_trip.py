@@ -1,4 +1,4 @@
-"""Properties: what is written is read again, and many lines are read as each alone."""
+"""Properties: written messages are read back, and many lines are decoded like single ones."""
 
 from __future__ import annotations
 

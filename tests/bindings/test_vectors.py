@@ -1,4 +1,4 @@
-"""The vectors of tests/vectors/bindings: what a record is read as, and what is said about a line that is none.
+"""The vectors of tests/vectors/bindings: the messages of a record, and the problems of an invalid line.
 
 Shape: a vector has a `record` in the capture format and `expect`, the messages in it; `slots`, `data_content_type` and
 `context` ("cloudevents": the definition says that it is one) where they matter. Bytes are ``{"bytes": text}`` or

@@ -1,4 +1,4 @@
-"""The writers are strict: what a place in a message forbids is a problem, with its slot."""
+"""Writers are strict: a value that a slot does not allow is a problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts the package `synthesis` on the path: the tests here and `scripts/differential.py` share it."""
+"""Add the package `synthesis` to the path; `scripts/differential.py` uses it, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A definition is a template and a filter of the same messages: what is built, matched again, gives the context back.
+"""Messages built from real catalogues match their own definition and yield the context that they were built from.
 
 Over every definition of every real catalogue, every protocol and mode that it allows, with texts that surprise.
 """

@@ -1,4 +1,4 @@
-"""Real events over every protocol: each CDEvents example is recognised and lands typed, each broken one says why."""
+"""CDEvents over every protocol: each example lands as a typed row, each faulty one is a dead letter with its code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both engines over every real catalogue, in the short form: the long one is `./run differential`."""
+"""The two engines agree on every real catalogue. This is a short run; `./run differential` is the long one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both engines over payloads of Protobuf and XML Schema that use whatever these have, and campaigns that cannot run."""
+"""The two engines agree on Protobuf and XML payloads with every type; campaigns without messages fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts the packages `fuzzing` and `synthesis` on the path: the tests here and `scripts/fuzz.py` share them."""
+"""Add the packages `fuzzing` and `synthesis` to the path; `scripts/fuzz.py` uses them, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harness itself: each planted fault is reported, under its case's number, and made small; a sound kind is not."""
+"""The fuzzing harness: each planted fault is reported with the number of its case, and minimised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fuzzing once found, made small: each input keeps every rule now."""
+"""Regression tests: inputs for which fuzzing found a fault, minimised."""
 
 from __future__ import annotations
 

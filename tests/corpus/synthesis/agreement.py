@@ -1,4 +1,4 @@
-"""Do the two engines say the same? The columns are held to the reference, row by row and letter by letter."""
+"""Compare the two engines: rows and dead letters of the column engine with those of the reference."""
 
 from __future__ import annotations
 

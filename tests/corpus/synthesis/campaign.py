@@ -1,4 +1,4 @@
-"""A campaign over one catalogue: synthesise, change, land with both engines, and find whatever is not as it should be."""
+"""A campaign over one catalogue: generate and change messages, land them with both engines, and report differences."""
 
 from __future__ import annotations
 

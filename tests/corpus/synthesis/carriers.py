@@ -1,4 +1,4 @@
-"""Messages as chunks of the engine: lines of a capture, events of a plain file, rows of a Parquet capture."""
+"""Convert messages to chunks of the engine: lines of a capture, events of a plain file, or rows of Parquet."""
 
 from __future__ import annotations
 

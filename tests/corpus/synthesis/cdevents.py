@@ -1,4 +1,4 @@
-"""A catalogue for CDEvents, made from its public schemas, and its example events.
+"""Make a catalogue for CDEvents from its public schemas, and load its example events.
 
 One definition for each event type, as the CloudEvents binding of CDEvents says: `type` a constant, `source`, `subject`,
 `id` and `time` there, the payload by reference to the event's schema; one schema for each file, which refer to one

@@ -1,4 +1,4 @@
-"""Changes of payloads that are no JSON: damaged bytes, XML and Protobuf messages with something more, less or else."""
+"""Changes of payloads other than JSON: damaged bytes, and additions, removals and replacements in XML and Protobuf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of the line that a record is written as."""
+"""Changes of the line of a capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The changes that there are, by name; each module of changes adds its own."""
+"""All changes by name. Each module of changes adds its own."""
 
 from __future__ import annotations
 

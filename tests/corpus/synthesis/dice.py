@@ -1,4 +1,4 @@
-"""Where chance comes from: a seed names a run, and `strangeness` says how much of it surprises."""
+"""The random source of a run: its seed, and `strangeness`, the share of unusual values."""
 
 from __future__ import annotations
 

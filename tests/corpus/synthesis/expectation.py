@@ -1,4 +1,4 @@
-"""Where a message belongs, found without index and columns: every definition is tried, the rank decides (D48)."""
+"""The expected definition of a message: every definition is tried without the index, and the rank decides (D48)."""
 
 from __future__ import annotations
 

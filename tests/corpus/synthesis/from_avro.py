@@ -1,4 +1,4 @@
-"""Values that are valid by an Avro schema, in both encodings; the binary one is written by fastavro."""
+"""Generate values that are valid by an Avro schema, in JSON and in binary encoding (by fastavro)."""
 
 from __future__ import annotations
 

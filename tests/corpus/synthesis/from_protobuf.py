@@ -1,4 +1,4 @@
-"""Messages that are valid by a compiled Protobuf type, written by the Protobuf runtime: binary, or its JSON mapping."""
+"""Generate messages that are valid by a Protobuf type, in binary or as JSON, by the Protobuf runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are valid by a JSON Schema."""
+"""Generate values that are valid by a JSON Schema."""
 
 from __future__ import annotations
 

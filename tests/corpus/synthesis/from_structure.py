@@ -1,4 +1,4 @@
-"""Values that are valid by a JSON Structure document."""
+"""Generate values that are valid by a JSON Structure document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XML documents that are valid by an element of an XML Schema, as xmlschema has compiled it.
+"""Generate XML documents that are valid by an element of an XML Schema, as compiled by xmlschema.
 
 Not drawn: identity constraints and assertions are not looked at, and an element of an abstract type is not replaced;
 what the schema then does not take shows as a message that cannot be built.

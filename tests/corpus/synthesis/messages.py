@@ -1,4 +1,4 @@
-"""Messages that a definition describes, drawn at random, over every protocol and in every mode that it allows.
+"""Generate random messages of a definition, over every protocol and in every mode that it allows.
 
 `Catalog.build` writes the envelope and the slots; the context, the payload, and what the definition leaves open are
 drawn here.

@@ -1,4 +1,4 @@
-"""Messages that went wrong, or only look odd.
+"""Apply random changes to messages; some make them invalid.
 
 What should become of a changed message is not said here: both engines must say the same, and the tests over real
 events say what.

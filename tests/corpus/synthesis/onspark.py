@@ -1,4 +1,4 @@
-"""The same question put to Spark itself: `match` of a DataFrame, of lines and of Parquet, against the reference."""
+"""Compare `match` on Spark, of a DataFrame of lines and of Parquet, with the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Confluent's prefix before Kafka values: a zero byte, four bytes of an id, and for Protobuf where its message stands."""
+"""The Confluent prefix of Kafka values: a zero byte, an id of four bytes, and for Protobuf the message indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things are in a capture record, and how to change them: payload, headers, attributes, events, data."""
+"""Read and change the parts of a capture record: payload, headers, attributes, events and data."""
 
 from __future__ import annotations
 

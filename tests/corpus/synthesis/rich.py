@@ -1,4 +1,4 @@
-"""Catalogues for each payload format, of which real ones use little: a schema with every type that the format has.
+"""A catalogue for each payload format, with a schema that uses every type of the format.
 
 Each schema is used over every protocol, bare and as a CloudEvent, and once more where the content type says JSON.
 """

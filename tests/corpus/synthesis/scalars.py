@@ -1,4 +1,4 @@
-"""Numbers and texts within the bounds that a schema sets, and values of no schema."""
+"""Generate numbers and texts within the bounds of a schema, and values without a schema."""
 
 from __future__ import annotations
 

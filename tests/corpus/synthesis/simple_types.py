@@ -1,4 +1,4 @@
-"""Texts that are valid by a simple type of XML Schema: drawn by its nearest built-in type, then held to its facets."""
+"""Generate texts that are valid by a simple type of XML Schema: by its built-in base type, then filtered by its facets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts: words with and without surprises, texts that fit a pattern, and texts of the formats that schemas name."""
+"""Generate texts: plain and unusual words, texts that match a pattern, and texts of the formats of schemas."""
 
 from __future__ import annotations
 

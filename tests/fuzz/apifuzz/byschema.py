@@ -1,4 +1,4 @@
-"""Requests that schemathesis makes from the OpenAPI document, and its checks of the answers against it."""
+"""Requests that schemathesis generates from the OpenAPI document, and its checks of the responses."""
 
 from __future__ import annotations
 

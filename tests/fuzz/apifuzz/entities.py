@@ -1,4 +1,4 @@
-"""Entities as a model allows them, made at random; and with something wrong in them."""
+"""Random entities that are valid by a model, and the same with a fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that a registry should expect from nobody, and gets: good ones, and such with one thing wrong or all."""
+"""Random requests: valid ones, and requests with one fault or many."""
 
 from __future__ import annotations
 

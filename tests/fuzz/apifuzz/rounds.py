@@ -1,4 +1,4 @@
-"""Rounds of requests of our own: each from a fresh start and a seed of its own, so that it can be run again alone."""
+"""Rounds of random requests. Each round has its own registry and seed, so that it can be repeated alone."""
 
 from __future__ import annotations
 

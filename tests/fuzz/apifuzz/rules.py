@@ -1,4 +1,4 @@
-"""What must hold of every answer, whatever was asked."""
+"""The rules that hold for the response to any request."""
 
 from __future__ import annotations
 

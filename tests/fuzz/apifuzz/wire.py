@@ -1,4 +1,4 @@
-"""Requests as bytes on a connection: nothing here stops them from being wrong."""
+"""Send requests as raw bytes, so that they may be invalid HTTP."""
 
 from __future__ import annotations
 

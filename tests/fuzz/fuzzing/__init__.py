@@ -1,4 +1,4 @@
-"""Fuzzing: input of every kind, made at random from a seed, and the rules that hold whatever it is.
+"""Fuzzing: random input of every kind, generated from a seed, and the rules that hold for any input.
 
 A case ends with an answer: values, or a `WirebookError` with problems. It raises nothing else, it ends within its bounds
 of time and memory, and asked again it says the same. `kinds` has what is fuzzed, `worker` runs cases in a process of its

@@ -1,4 +1,4 @@
-"""Building and transforming: contexts, properties and data that fit, nearly fit, and do not fit at all."""
+"""Fuzz building and transforming: valid, nearly valid and invalid contexts, properties and data."""
 
 from __future__ import annotations
 

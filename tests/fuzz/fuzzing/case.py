@@ -1,4 +1,4 @@
-"""A case: input of one kind, what came of it, and how both are written down."""
+"""A case: an input of one kind, its result, and how both are stored."""
 
 from __future__ import annotations
 

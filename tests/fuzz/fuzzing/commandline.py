@@ -1,4 +1,4 @@
-"""The command line: files and arguments of any kind. It ends with 0, 1 or 2, and says what is wrong without a traceback."""
+"""Fuzz the command line: any files and arguments. It exits with 0, 1 or 2, and reports errors without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogue documents: spoiled ones, made-up ones, and texts that hardly are documents; read, linted, written, used."""
+"""Fuzz catalogue documents: damaged, invented and hardly valid ones are read, linted, written and used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values, texts and bytes as nobody writes them, and ways to spoil good ones."""
+"""Unusual values, texts and bytes, and ways to damage valid ones."""
 
 from __future__ import annotations
 

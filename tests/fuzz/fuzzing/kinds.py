@@ -1,4 +1,4 @@
-"""Everything that is fuzzed, and how much of a run each kind is."""
+"""The kinds of input, and the share of each in a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker as a process: the job comes as JSON on standard input, the report goes to the file descriptor named."""
+"""The worker process: reads its job as JSON from standard input, and writes its report to a file descriptor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captured messages: lines, files of events, rows and files of Parquet; what each is, and why."""
+"""Fuzz captured messages: lines, files of events, and rows and files of Parquet are matched and explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of tables: whatever a definition is called, a folder that every file system takes, and never that of another."""
+"""Fuzz table names: each definition has a unique folder name that is valid on every file system."""
 
 from __future__ import annotations
 

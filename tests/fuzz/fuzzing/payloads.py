@@ -1,4 +1,4 @@
-"""Payloads of each format: valid ones, damaged ones, the values of one format in another, and bytes of none."""
+"""Fuzz payloads of each format: valid and damaged ones, values of other formats, and random bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults on purpose: each breaks one rule, and the harness has to say so. Nothing but its own tests runs them."""
+"""Planted faults: each violates one rule, and the harness must report it. Only the tests of the harness run them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas: those that exist, spoiled; made-up ones that are hostile; and payloads held against them."""
+"""Fuzz schemas: damaged real ones and hostile invented ones, with payloads to validate."""
 
 from __future__ import annotations
 

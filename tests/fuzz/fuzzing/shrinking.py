@@ -1,4 +1,4 @@
-"""A failing input made small: pieces are left out as long as the same rule breaks.
+"""Minimise a failing input: remove pieces as long as it violates the same rule.
 
 Each attempt runs in a child of its own, so that hangs, deaths and floods of memory can be made small too.
 """

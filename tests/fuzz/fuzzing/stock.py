@@ -1,4 +1,4 @@
-"""What several kinds of input begin from: catalogues, messages of theirs, and documents."""
+"""The catalogues, messages and documents from which several kinds of input are generated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watches the process that runs cases: a case that hangs is ended and named, one that took its process down is named."""
+"""Supervise the worker process: end and report a case that hangs, and report a case that crashes the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates: parsed, matched, expanded, several of them solved together; also such as would bring a slower scan to its knees."""
+"""Fuzz templates: parse, match, expand and solve them together, including hostile ones."""
 
 from __future__ import annotations
 

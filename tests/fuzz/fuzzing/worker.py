@@ -1,4 +1,4 @@
-"""The process that runs cases, one after the other, within limits; it says before each which it is.
+"""Run cases one after the other within limits, and announce each case before it runs.
 
 Lines on `report`: ``{"begin": n}``, then ``{"end": n, ...}`` with what came of it. When a case hangs or takes the process
 down the last line names it.
