@@ -514,13 +514,11 @@ def check_will(subject: LintedEndpoint) -> Iterator[Finding]:
     elif (will := subject.messages.get(xid.entity)) is None:
         message = f"the message '{preview(reference)}' does not exist in the catalogue"
         yield Finding("dangling-willmessage", pointer, message, actual=reference)
-    elif not is_cloudevents(will.attributes.get("envelope")) and not _is_mqtt(will):
+    elif not (
+        is_cloudevents(will.attributes.get("envelope")) or str(will.attributes.get("protocol", "")).startswith("MQTT/")
+    ):
         message = f"'{preview(reference)}' has neither the CloudEvents envelope nor an MQTT protocol"
         yield Finding("bad-willmessage", pointer, message, "CloudEvents/1.0 or MQTT", reference)
-
-
-def _is_mqtt(message: ResolvedMessage) -> bool:
-    return str(message.attributes.get("protocol", "")).startswith("MQTT/")
 
 
 RULES: Final[tuple[Callable[[LintedEndpoint], Iterator[Finding]], ...]] = (

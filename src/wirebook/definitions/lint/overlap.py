@@ -237,11 +237,16 @@ class Weight(NamedTuple):
 
 def weight_of(definition: Definition) -> Weight:
     """Return the fixed part of a definition's rank."""
+    has_event_format = definition.mode == "structured"
     counted = [
         constraint
         for constraint in definition.all_constraints
         if not constraint.kind.transport
-        and (constraint.implies_presence or not constraint.fixed or _is_always_there(constraint, definition))
+        and (
+            constraint.implies_presence
+            or not constraint.fixed
+            or (has_event_format and constraint.slot.name == EVENT_FORMAT)
+        )
     ]
     return Weight(
         sum(constraint.valued for constraint in counted),
@@ -249,8 +254,3 @@ def weight_of(definition: Definition) -> Weight:
         int(definition.protocol is not None),
         sum(constraint.required for constraint in counted),
     )
-
-
-def _is_always_there(constraint: Constraint, definition: Definition) -> bool:
-    """Return whether every message that matches the definition has the constrained slot (the event format)."""
-    return constraint.slot.name == EVENT_FORMAT and definition.mode == "structured"

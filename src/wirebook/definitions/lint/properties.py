@@ -181,11 +181,11 @@ def check_property(declared: Property) -> Iterator[Finding]:
     yield from _check_description(declared)
     yield from _check_required(declared)
     yield from _check_specurl(declared)
-    if _has_known_type(declared):
+    type_ = declared.fields.get("type")
+    if type_ is None or type_name(type_) is not None:
         yield from _check_type(declared)
         yield from _check_value(declared)
     else:
-        type_ = declared.fields.get("type")
         message = f"'{preview(type_)}' is not a property type; it is read as 'any'"
         yield Finding("unknown-type", declared.at("type"), message, sorted(DECLARABLE), type_)
     value = declared.fields.get("value")
@@ -205,11 +205,6 @@ def _check_members(declared: Property) -> Iterator[Finding]:
         else:
             message = f"{unknown}, which is ignored; allowed: {allowed}"
             yield Finding("unknown-property-member", pointer, message, list(MEMBERS), name)
-
-
-def _has_known_type(declared: Property) -> bool:
-    declared_type = declared.fields.get("type")
-    return declared_type is None or type_name(declared_type) is not None
 
 
 def effective_type(declared: Property) -> str:

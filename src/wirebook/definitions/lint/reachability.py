@@ -51,7 +51,9 @@ def _reasons(definition: Definition) -> Iterator[Reason]:
     yield from _response_reasons(definition)
     for constraint in definition.all_constraints:
         if isinstance(constraint.declared, str) and constraint.fixed and not constraint.kind.transport:
-            yield from _text_reasons(constraint, constraint.declared)
+            names = _names_of(constraint)
+            for reason in _value_reasons(constraint, constraint.declared):
+                yield reason, constraint.declared, names
 
 
 def _unknown_selector(selector: str, value: str, known: Sequence[str]) -> str:
@@ -102,11 +104,6 @@ def _names_of(constraint: Constraint) -> tuple[str, ...]:
     if section == slots.ENVELOPE:
         return "envelopemetadata", name
     return ("protocoloptions", section, name) if section in slots.AMQP_SECTIONS else ("protocoloptions", section)
-
-
-def _text_reasons(constraint: Constraint, text: str) -> Iterator[Reason]:
-    names = _names_of(constraint)
-    yield from ((reason, text, names) for reason in _value_reasons(constraint, text))
 
 
 def _value_reasons(constraint: Constraint, text: str) -> Iterator[str]:

@@ -201,9 +201,15 @@ def normalise_message(
     _normalise_base(entity, roots)
     _normalise_payload(entity, roots)
     _normalise_metadata(entity)
-    _normalise_message_options(entity, protocol)
+    protocol = entity.values.get("protocol") or protocol
+    options = entity.inner("protocoloptions")
+    if options is not None:
+        entity.values["protocoloptions"] = normalise_options(entity, protocol, options)
     if not version:
-        _normalise_versions(entity, protocol, roots)
+        entity.rewrite_each(
+            "versions",
+            lambda member, id_: normalise_message(member, id_, protocol=protocol, roots=roots, version=True),
+        )
 
 
 def _normalise_version_identity(entity: RewrittenEntity, key: str) -> None:
@@ -280,21 +286,6 @@ def _unwrap_attributes(entity: RewrittenEntity, metadata: dict[str, Any]) -> Non
         entity.log.origins[target] = child(source, name)
     message = "'attributes' was unwrapped: write its members in 'envelopemetadata' itself"
     entity.log.report_source("wrapped-metadata", source, message, entity.xid, actual="attributes")
-
-
-def _normalise_message_options(entity: RewrittenEntity, protocol: str | None) -> None:
-    options = entity.inner("protocoloptions")
-    if options is not None:
-        own_protocol = entity.values.get("protocol") or protocol
-        entity.values["protocoloptions"] = normalise_options(entity, own_protocol, options)
-
-
-def _normalise_versions(entity: RewrittenEntity, protocol: str | None, roots: Roots) -> None:
-    own_protocol = entity.values.get("protocol") or protocol
-    entity.rewrite_each(
-        "versions",
-        lambda version, key: normalise_message(version, key, protocol=own_protocol, roots=roots, version=True),
-    )
 
 
 # -- groups ---------------------------------------------------------------------------------------------------------
