@@ -113,10 +113,10 @@ def test_written_event_is_read_back(protocol: str, mode: Any, draw: st.DataObjec
     assert problems == ()
     received = received_of(wire)
     assert (received.kind, received.mode, received.problems) == ("cloudevent", mode, ())
-    found = dict(received.attributes)
+    actual = dict(received.attributes)
     if "datacontenttype" not in sent:
-        assert found.pop("datacontenttype", "application/json") == "application/json"
-    assert texts(found) == texts(sent)
+        assert actual.pop("datacontenttype", "application/json") == "application/json"
+    assert texts(actual) == texts(sent)
     assert data(received.payload) == data(payload)
 
 
@@ -135,9 +135,9 @@ def test_written_native_message_is_read_back(protocol: str, content_type: str | 
 def test_amqp_keeps_native_types() -> None:
     sent = {"specversion": "1.0", "id": "1", "source": "/", "type": "t", "time": Timestamp("2026-01-01T00:00:00Z")}
     sent |= {"b": True, "n": 5, "x": b"\x00\xff"}
-    found = received_of(write_event("AMQP/1.0", "binary", sent, None).wire).attributes
-    assert found == sent
-    assert {name: type(value) for name, value in found.items()} == {name: type(value) for name, value in sent.items()}
+    actual = received_of(write_event("AMQP/1.0", "binary", sent, None).wire).attributes
+    assert actual == sent
+    assert {name: type(value) for name, value in actual.items()} == {name: type(value) for name, value in sent.items()}
 
 
 SLOTS: dict[str, dict[str, Any]] = {
@@ -156,14 +156,14 @@ def test_written_slots_are_read_back(protocol: str) -> None:
     event = write_event(protocol, None, sent, Payload(b"{}", content_type="application/json"))
     wire, problems = with_slots(event.wire, SLOTS[protocol])
     assert problems == ()
-    found = slots(wire)
+    actual = slots(wire)
     for name, expected in SLOTS[protocol].items():
         if isinstance(expected, dict):
-            assert expected.items() <= found[name].items()
+            assert expected.items() <= actual[name].items()
         elif isinstance(expected, list):
-            assert found[name][-len(expected) :] == expected
+            assert actual[name][-len(expected) :] == expected
         else:
-            assert found[name] == expected
+            assert actual[name] == expected
     assert received_of(wire).attributes.items() >= sent.items()
 
 
@@ -225,7 +225,7 @@ def test_written_lines_take_the_fast_path(wires: list[AnyMessage]) -> None:
     section has a null."""
     lines = [to_line(wire) for wire in wires]
     odd = (b'\\":', b'":null', b':":', b',":', b'[":', b'{":')
-    assume(not any(each in line for line in lines for each in odd))
+    assume(not any(character in line for line in lines for character in odd))
     assert decode_records(lines) == wires
 
 

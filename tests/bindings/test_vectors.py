@@ -94,9 +94,9 @@ def test_content_type_vector(vector: dict[str, Any]) -> None:
 def test_slots_vector(vector: dict[str, Any]) -> None:
     wire = parse_record(line_of(vector)).wire
     assert wire is not None
-    found = slots(wire)
+    all_slots = slots(wire)
     for name, expected in vector["slots"].items():
-        actual = found[name]
+        actual = all_slots[name]
         if isinstance(actual, dict):
             actual = {key: captured(value) for key, value in actual.items()}
         elif not (isinstance(actual, list) and actual == expected):

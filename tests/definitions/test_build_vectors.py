@@ -68,16 +68,16 @@ def text_of_body(record: dict[str, Any]) -> Any:
     return json.loads(text)
 
 
-def check_member(record: dict[str, Any], member: str, wanted: Any) -> None:
+def check_member(record: dict[str, Any], member: str, expected_value: Any) -> None:
     if member in LISTS:
         pairs = [[name.lower(), value] for name, value in record.get(member, ())]
-        for name, value in wanted:
-            assert pairs.count([name.lower(), value]) == wanted.count([name, value]), (name, record)
-            assert any(name == each for each, _ in record[member]) or member == "headers", name
-    elif isinstance(wanted, dict) and member != "key":
-        assert {name: record.get(member, {}).get(name) for name in wanted} == wanted
+        for name, value in expected_value:
+            assert pairs.count([name.lower(), value]) == expected_value.count([name, value]), (name, record)
+            assert any(name == entry_name for entry_name, _ in record[member]) or member == "headers", name
+    elif isinstance(expected_value, dict) and member != "key":
+        assert {name: record.get(member, {}).get(name) for name in expected_value} == expected_value
     else:
-        assert record.get(member) == wanted
+        assert record.get(member) == expected_value
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["name"], marks=marks(case["name"])) for case in CASES])
@@ -93,8 +93,8 @@ def test_build_vector(case: dict[str, Any]) -> None:
     if "notes" in expected:
         assert [problem.code for problem in result.problems] == expected["notes"]
     record = to_record(result.wire)
-    for member, wanted in expected.get("record", {}).items():
-        check_member(record, member, wanted)
+    for member, expected_value in expected.get("record", {}).items():
+        check_member(record, member, expected_value)
     assert names_of(record) >= set(expected.get("present", ()))
     assert not names_of(record) & set(expected.get("absent", ()))
     if "payload" in expected:

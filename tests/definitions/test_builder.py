@@ -62,8 +62,8 @@ def test_repeated_headers_keep_their_order() -> None:
     lines = catalog(protocol="HTTP", protocoloptions={"headers": entries})
     wire = lines.build(XID, {"a": "1"}, properties={"headers.via": "3"})
     assert to_record(wire)["headers"] == [("Via", "1"), ("Via", "2"), ("Via", "3")]
-    (found,) = lines.try_build(XID, BuildRequest({"a": "1"}, properties={"headers.via": ["3", "1", "4"]})).errors
-    assert (found.code, found.expected, found.actual) == ("constant-override", "2", "4")
+    (problem,) = lines.try_build(XID, BuildRequest({"a": "1"}, properties={"headers.via": ["3", "1", "4"]})).errors
+    assert (problem.code, problem.expected, problem.actual) == ("constant-override", "2", "4")
 
 
 def test_problems_of_any_value_are_json() -> None:
@@ -83,9 +83,9 @@ def test_attribute_without_an_envelope_is_a_problem() -> None:
 
 def test_forbidden_character_names_the_allowed_values() -> None:
     topic = catalog(protocol="MQTT/5.0", protocoloptions={"topic_name": "a/{x}"})
-    (found,) = topic.try_build(XID, BuildRequest({"x": "b/+"})).errors
-    said = "'a/{x}' becomes 'a/b/+'; expected placeholder values without '/', '+', '#', '\\x00'"
-    assert found.message == f"protocoloptions.topic_name: {said}"
+    (problem,) = topic.try_build(XID, BuildRequest({"x": "b/+"})).errors
+    text = "'a/{x}' becomes 'a/b/+'; expected placeholder values without '/', '+', '#', '\\x00'"
+    assert problem.message == f"protocoloptions.topic_name: {text}"
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_overlapping_definitions_share_a_message(messages: list[MessageView]) ->
             missed += 1
         if both and not covers(one, other) and not covers(other, one):
             names = [
-                name for each in (one, other) for c in each.all_constraints if c.template for name in c.template.names
+                name for side in (one, other) for c in side.all_constraints if c.template for name in c.template.names
             ]
             assert overlap_of(one, other) is not None or len(names) > 1
     assert seen > 8
@@ -89,9 +89,9 @@ def test_every_pair_with_a_common_message_is_compared(messages: list[MessageView
     chooser = random.Random(7)
     definitions = [definition(*chooser.choices(SEGMENTS, k=chooser.choice((2, 2, 1, 3)))) for _ in range(60)]
     fits = [{i for i, view in enumerate(messages) if match_metadata(d, view)} for d in definitions]
-    wanted = {(i, j) for i in range(60) for j in range(i) if fits[i] & fits[j]}
+    overlapping = {(i, j) for i in range(60) for j in range(i) if fits[i] & fits[j]}
     pairs = DefinitionPairs(definitions)
-    found = list(pairs)
+    compared = list(pairs)
     assert pairs.complete
-    assert len(found) == len(set(found))
-    assert {(max(pair), min(pair)) for pair in found} >= wanted
+    assert len(compared) == len(set(compared))
+    assert {(max(pair), min(pair)) for pair in compared} >= overlapping

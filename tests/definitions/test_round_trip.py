@@ -83,7 +83,7 @@ OPTIONS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
                 },
             ),
             "application-properties": HEADERS.map(by_name).map(
-                lambda found: {name: {"value": value} for name, value in found.items()}
+                lambda values: {name: {"value": value} for name, value in values.items()}
             ),
         },
     ),

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from wirebook.definitions.compile import uritemplate as t
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors/message/templates.json").read_text())
-PLACES = {each.name: each for each in (t.TEXT, t.URI, t.PATH, t.QUERY, t.MQTT_TOPIC, t.NATS_SUBJECT)}
+PLACES = {place.name: place for place in (t.TEXT, t.URI, t.PATH, t.QUERY, t.MQTT_TOPIC, t.NATS_SUBJECT)}
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: f"{v['template']} ~ {v['text']}")
 def test_template_vector(vector: dict[str, Any]) -> None:
     template = t.parse_template(vector["template"], PLACES[vector.get("place", "text")])
     split = template.match(vector["text"])
-    found = None if split is None else bindings(template, split)
-    assert found == vector["bindings"]
+    captured = None if split is None else bindings(template, split)
+    assert captured == vector["bindings"]
     if "unique" in vector:
         assert split is not None
         assert split.unique is vector["unique"]
@@ -98,8 +98,8 @@ def test_captures_rebuild_the_text(parts: list[str], text: str) -> None:
 )
 def test_regular_expression_agrees_with_scan(parts: list[str], text: str, place: t.TemplateContext) -> None:
     template = t.parse_template("".join(parts), place)
-    for each in (text, template.expand({"a": text[:3], "b": text[3:]}, encoding="raw")):
-        assert template.match(each) == template._scan(each)
+    for candidate in (text, template.expand({"a": text[:3], "b": text[3:]}, encoding="raw")):
+        assert template.match(candidate) == template._scan(candidate)
 
 
 @pytest.mark.parametrize("char", ["-", "a", "%", "/", "-a"])

@@ -77,21 +77,24 @@ def reported(outcome: Any) -> tuple[Any, ...]:
 def observed(outcome: Any, expected: dict[str, Any]) -> dict[str, Any]:
     """The members of the expectation, as this implementation has them."""
     problems = reported(outcome)
-    wanted = expected.get("problems", ())
-    found = {
+    expected_problems = expected.get("problems", ())
+    actual = {
         "outcome": str(outcome.outcome),
         "definition": outcome.definition,
         "bindings": dict(outcome.bindings),
         "codes": [problem.code for problem in problems],
         "slots": [problem.slot for problem in problems],
         "problems": [
-            {name: problem.reason()[name] for name in (wanted[i] if i < len(wanted) else ("code", "slot"))}
+            {
+                name: problem.reason()[name]
+                for name in (expected_problems[i] if i < len(expected_problems) else ("code", "slot"))
+            }
             for i, problem in enumerate(problems)
         ],
         "near": [near.definition for near in outcome.near],
         "ambiguous_bindings": outcome.ambiguous_bindings,
     }
-    return {member: found[member] for member in expected}
+    return {member: actual[member] for member in expected}
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["name"], marks=marks(case["name"])) for case in CASES])
