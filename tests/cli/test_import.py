@@ -76,7 +76,7 @@ def test_exactly_one_target_is_required(options: list[str]) -> None:
 def test_import_into_a_registry(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     here = ["--registry", server.base]
     assert run(["import", "good.json", *here]) == 2
-    assert "--token-file names the file" in capsys.readouterr().err
+    assert "add --token-file FILE" in capsys.readouterr().err
     with_token = [*here, "--token-file", "token"]
     assert run(["import", "bad.json", *with_token]) == 2
     assert capsys.readouterr().err.startswith("bad.json:8:5 ")

@@ -183,6 +183,8 @@ def _dispatch_fixed(route: FixedRoute, context: RequestContext) -> ApiResponse:
     if request.method == "OPTIONS":
         return options_response(methods if is_mutable else ("GET",))
     if request.method not in route.handlers:
+        if request.method not in ("PATCH", "PUT") and route.setting != "export":  # a bad flag precedes a wrong method
+            check_flags(context)
         raise _not_allowed(request, methods)
     if request.method != "GET":
         if not is_mutable:
