@@ -45,7 +45,7 @@ def _place(catalog: Catalog, received: Received, own: str) -> Place:
 
 def _matches(catalog: Catalog, received: Received) -> Iterator[Match]:
     selector = catalog.selector
-    scope = selector.scopes.get(received.endpoint) if received.endpoint else selector.everything
+    scope = selector.scopes.get(received.endpoint) if received.endpoint else selector.default_scope
     if scope is None or not (
         received.kind in ("native", "cloudevent") or tolerated_faults.has_only_wrong_values(received)
     ):
