@@ -59,7 +59,7 @@ def test_all_messages_land_or_are_dead_letters(landed: Landed) -> None:
 
 def test_second_run_lands_nothing(landed: Landed, one_java: dict[str, str]) -> None:
     out = demo(landed.folder, environment=one_java)
-    assert f"Nothing is new: all {COUNT:,} messages had landed before." in out
+    assert f"Nothing new: all {COUNT:,} messages have landed before." in out
     assert "kestrel_orders_placed" in out
     suggested = [shlex.split(line) for line in out.partition("Try next:\n")[2].splitlines() if line.startswith("  ")]
     commands = [words[1:] for words in suggested if words[0] == "wirebook"]

@@ -33,6 +33,9 @@ CONFLICT_WITHOUT_STATE: Final = "PipelineAborted"
 PROBE_INTERVAL: Final = 0.5
 """Seconds between attempts to reach a database."""
 
+CLOSE_SECONDS: Final = 2
+"""Seconds to wait for the end of an attempt when the database is closed."""
+
 
 class Unavailable(Exception):
     """The database cannot be reached or read."""
@@ -82,6 +85,7 @@ class Probe:
     def __init__(self, reach: Callable[[], bool]) -> None:
         self._reach, self._lock, self._closing = reach, threading.Lock(), threading.Event()
         self._is_running = self.is_away = False
+        self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
         """Start the thread unless it runs."""
@@ -89,11 +93,14 @@ class Probe:
             if self._is_running or self._closing.is_set():
                 return
             self._is_running = True
-        threading.Thread(target=self._run, name="database probe", daemon=True).start()
+            self._thread = threading.Thread(target=self._run, name="database probe", daemon=True)
+            self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread."""
+        """Stop the thread and wait for it, so that its connection is closed with the others; not for one that hangs."""
         self._closing.set()
+        if self._thread is not None:
+            self._thread.join(CLOSE_SECONDS)
 
     def _run(self) -> None:
         while not self._closing.is_set() and not self._reach():
