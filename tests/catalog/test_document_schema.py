@@ -119,3 +119,9 @@ def test_extension_attribute_is_accepted(name: str) -> None:
 def test_spelling_that_loading_corrects_is_accepted(protocol: str, options: dict[str, Any]) -> None:
     message = {"protocol": protocol, "protocoloptions": options}
     assert pointers(document(message)) == []
+
+
+def test_options_of_the_text_are_not_deprecated() -> None:
+    text = json.dumps(document_schema())
+    assert '"status": {}' in text
+    assert '"status": {"deprecated": true}' not in text

@@ -134,7 +134,11 @@ def _property_definition(schema: Schema) -> Schema:
 
 
 def _accept_option_names(options: Schema, protocol: str) -> None:
-    """Options by each name that loading accepts; only the name of the model is not deprecated."""
+    """Options by each name that loading accepts. Spellings that are not canonical are deprecated.
+
+    Options that the specification's text has and its model lacks, such as the HTTP `status`, accept any value. Options
+    of MQTT 5.0 are deprecated in MQTT 3.1.1.
+    """
     layout, properties = OPTION_LAYOUTS[protocol], options["properties"]
     for name, schema in list(properties.items()):
         canonical = layout.aliases.get(name, name)
@@ -144,7 +148,7 @@ def _accept_option_names(options: Schema, protocol: str) -> None:
         for spelling in spellings - properties.keys():
             properties[spelling] = schema | {"deprecated": True}
     missing = [name for name in layout.names if fold(name) not in {fold(known) for known in properties}]
-    properties |= {name: {"deprecated": True} for name in missing}
+    properties |= {name: {"deprecated": True} if protocol == "MQTT/3.1.1" else {} for name in missing}
 
 
 # -- typing errors ----------------------------------------------------------------------------------------------------
