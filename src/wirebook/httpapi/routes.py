@@ -26,7 +26,6 @@ from wirebook.httpapi.handlers.health import ServerState, get_liveness, get_metr
 from wirebook.httpapi.handlers.imports import IMPORT_PATH, import_catalogue
 from wirebook.httpapi.handlers.openapi import openapi
 from wirebook.httpapi.handlers.registry_settings import (
-    check_flags,
     export,
     get_capabilities,
     get_model,
@@ -90,7 +89,6 @@ Route = EntityRoute | FixedRoute | ServerRoute
 
 def get_openapi(context: RequestContext) -> ApiResponse:
     """The OpenAPI document of the registry. It describes the table of routes, so it is the one handler beside it."""
-    check_flags(context)
     settings, base = context.settings, context.request.base
     fixed = {route.pattern: tuple(route.handlers) for route in ROUTES if isinstance(route, FixedRoute)}
     return json_response(openapi(settings.model, settings.capabilities, context.server.offer, base, fixed))
@@ -182,9 +180,10 @@ def _dispatch_fixed(route: FixedRoute, context: RequestContext) -> ApiResponse:
     is_mutable = route.setting is None or settings.is_mutable(route.setting)
     if request.method == "OPTIONS":
         return options_response(methods if is_mutable else ("GET",))
+    if request.method not in ("PATCH", "PUT") and route.setting != "export":  # these check their flags themselves
+        target = RequestTarget("settings", request.path)
+        parse_flags(request.query, target, request.method, settings.model, settings.capabilities)
     if request.method not in route.handlers:
-        if request.method not in ("PATCH", "PUT") and route.setting != "export":  # a bad flag precedes a wrong method
-            check_flags(context)
         raise _not_allowed(request, methods)
     if request.method != "GET":
         if not is_mutable:

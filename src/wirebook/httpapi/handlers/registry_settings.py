@@ -17,16 +17,8 @@ from wirebook.httpapi.handlers.registry_writer import RegistryWriter
 from wirebook.httpapi.http.messages import ApiResponse, json_response
 
 
-def check_flags(context: RequestContext) -> None:
-    """Check the flags of a GET of a fixed path, which has none of its own. Raises: as `parse_flags`"""
-    request, settings = context.request, context.settings
-    target = RequestTarget("settings", request.path)
-    parse_flags(request.query, target, request.method, settings.model, settings.capabilities)
-
-
 def get_capabilities(context: RequestContext) -> ApiResponse:
     """The current capabilities."""
-    check_flags(context)
     return json_response(context.settings.capabilities)
 
 
@@ -37,19 +29,16 @@ def put_capabilities(context: RequestContext) -> ApiResponse:
 
 def get_offered_capabilities(context: RequestContext) -> ApiResponse:
     """The values that each capability may have."""
-    check_flags(context)
     return json_response(offered_capabilities(context.server.offer))
 
 
 def get_model(context: RequestContext) -> ApiResponse:
     """The full model."""
-    check_flags(context)
     return json_response(context.settings.model.full)
 
 
 def get_modelsource(context: RequestContext) -> ApiResponse:
     """The model as it was written."""
-    check_flags(context)
     return json_response(context.settings.modelsource)
 
 
@@ -60,7 +49,6 @@ def put_modelsource(context: RequestContext) -> ApiResponse:
 
 def get_registries(context: RequestContext) -> ApiResponse:
     """The URLs of the registries on this host. Spec: core/http.md#registry-discovery"""
-    check_flags(context)
     return json_response({"registries": [context.request.base]})
 
 
