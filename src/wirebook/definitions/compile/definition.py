@@ -85,7 +85,7 @@ class Constraint:
 class Entries:
     """The declared entries of one name in a section whose names repeat (headers, query, user properties).
 
-    `each`: no two entries match the same instance (D30, D32); otherwise they may (D33). `lists`: a line may be a
+    `exclusive`: no two entries match the same instance (D30, D32); otherwise they may (D33). `lists`: a line may be a
     comma-separated list of instances (D30). `entries` has constants first, then templates, then the rest (D18);
     `declared` has them in document order. `optional`: a message without the name satisfies all entries.
     """
@@ -93,7 +93,7 @@ class Entries:
     section: str
     name: str
     entries: tuple[Constraint, ...]
-    each: bool
+    exclusive: bool
     lists: bool
     declared: tuple[Constraint, ...]
     optional: bool = False
@@ -288,7 +288,7 @@ def _content_type(
     constraint = constraint_of(slot, kind, declared)
     if constraint.media_type and constraint.media_type.is_cloudevents:
         yield replace(constraint, slot=Slot(BARE, "wire-content-type", "datacontenttype"))
-    elif not any(each.media_type == constraint.media_type for each in metadata if each.media_type):
+    elif not any(other.media_type == constraint.media_type for other in metadata if other.media_type):
         yield constraint
 
 
@@ -383,10 +383,10 @@ def entries_of(kin: str, section: str, declared: Any, prefix: str = "protocolopt
             slot, slots.entry_kind(kin, section, name), _trimmed(declaration) if trims else declaration
         )
         grouped.setdefault(name, []).append(constraint)
-    each = section != "query" and kin != "KAFKA"
+    exclusive = section != "query" and kin != "KAFKA"
     for name, constraints in grouped.items():
         lists = (kin, section) == ("HTTP", "headers") and name != "set-cookie"
-        yield Entries(section, name, tuple(sorted(constraints, key=_entry_order)), each, lists, tuple(constraints))
+        yield Entries(section, name, tuple(sorted(constraints, key=_entry_order)), exclusive, lists, tuple(constraints))
 
 
 def _trimmed(declaration: Any) -> Any:

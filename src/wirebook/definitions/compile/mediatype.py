@@ -40,11 +40,11 @@ class MediaType:
 @lru_cache(maxsize=4096)
 def parse_media_type(text: str) -> MediaType | None:
     """`text` as a media type, or None when it is none. Cost: linear; nothing longer than 1,000 characters is one."""
-    found = ESSENCE.match(text) if len(text) <= MAX_LENGTH else None
-    if not found:
+    essence = ESSENCE.match(text) if len(text) <= MAX_LENGTH else None
+    if not essence:
         return None
     parameters: set[tuple[str, str]] = set()
-    position = found.end()
+    position = essence.end()
     while position < len(text):
         parameter = PARAMETER.match(text, position)
         if not parameter:
@@ -53,7 +53,7 @@ def parse_media_type(text: str) -> MediaType | None:
         if name := (parameter[1] or "").lower():
             value = parameter[2] if parameter[2] is not None else ESCAPE.sub(r"\1", parameter[3])
             parameters.add((name, value.lower() if name == "charset" else value))
-    return MediaType(f"{found[1]}/{found[2]}".lower(), frozenset(parameters))
+    return MediaType(f"{essence[1]}/{essence[2]}".lower(), frozenset(parameters))
 
 
 INFERRED: dict[str, str] = {

@@ -128,8 +128,8 @@ class Template:
         if self.pattern is None:
             split = self._scan(text)
         else:
-            found = self.pattern.fullmatch(text)
-            split = Split(found.groups(), unique=True) if found else None
+            match = self.pattern.fullmatch(text)
+            split = Split(match.groups(), unique=True) if match else None
         if split and rfc6570 and not all(map(UNRESERVED_OR_ESCAPED.match, split.captures)):
             return None
         return split
@@ -141,11 +141,11 @@ class Template:
         captures: list[str] = []
         unique = True
         for position, piece in self.varying:
-            found = scan(piece, segments[position])
-            if found is None:
+            values = scan(piece, segments[position])
+            if values is None:
                 return None
-            unique = unique and (len(found) < 2 or found == scan_from_right(piece, segments[position]))
-            captures += found
+            unique = unique and (len(values) < 2 or values == scan_from_right(piece, segments[position]))
+            captures += values
         allowed = set(self.place.forbidden).isdisjoint("".join(captures))
         return Split(tuple(captures), unique) if allowed else None
 
@@ -197,7 +197,7 @@ def uri_text(text: str) -> str:
 
     Reserved and unreserved characters and existing escapes are not changed.
     """
-    return NOT_IN_URI.sub(lambda found: percent_encode(found[0]), text)
+    return NOT_IN_URI.sub(lambda match: percent_encode(match[0]), text)
 
 
 def uri_literals(template: str) -> str:
@@ -249,11 +249,11 @@ def scan(piece: Piece, text: str) -> list[str] | None:
     start, stop = len(literals[0]), len(text) - len(literals[-1])
     captures: list[str] = []
     for literal in literals[1:-1]:
-        found = text.find(literal, start + 1, stop)
-        if found < 0:
+        index = text.find(literal, start + 1, stop)
+        if index < 0:
             return None
-        captures.append(text[start:found])
-        start = found + len(literal)
+        captures.append(text[start:index])
+        start = index + len(literal)
     if start >= stop:
         return None
     captures.append(text[start:stop])
@@ -266,11 +266,11 @@ def scan_from_right(piece: Piece, text: str) -> list[str] | None:
     start, stop = len(literals[0]), len(text) - len(literals[-1])
     captures: list[str] = []
     for literal in reversed(literals[1:-1]):
-        found = text.rfind(literal, start, stop - 1)
-        if found < 0:
+        index = text.rfind(literal, start, stop - 1)
+        if index < 0:
             return None
-        captures.append(text[found + len(literal) : stop])
-        stop = found
+        captures.append(text[index + len(literal) : stop])
+        stop = index
     captures.append(text[start:stop])
     return captures[::-1]
 
@@ -311,16 +311,19 @@ class PlaceholderConflict:
 
 @dataclass(slots=True)
 class Solution:
-    """The bound placeholders: `found` has a segment and a value for every occurrence."""
+    """The bound placeholders: `occurrences` has a segment and a value for every occurrence."""
 
-    found: list[tuple[UnsolvedSegment, Bound]]
+    occurrences: list[tuple[UnsolvedSegment, Bound]]
     ambiguous: bool = False
     conflict: PlaceholderConflict | None = None
 
     def bindings(self, slot_order: Sequence[str]) -> dict[str, str]:
         """The value of each placeholder in its first slot that is not a URI, else in its first slot (D20)."""
         order = {slot: index for index, slot in enumerate(slot_order)}
-        ranked = sorted(self.found, key=lambda f: (f[0].template.place.uri, order.get(f[0].slot, len(order))))
+        ranked = sorted(
+            self.occurrences,
+            key=lambda occurrence: (occurrence[0].template.place.uri, order.get(occurrence[0].slot, len(order))),
+        )
         return {bound.name: bound.value for _, bound in reversed(ranked)}
 
 
@@ -405,7 +408,7 @@ def _bind_segment(unit: UnsolvedSegment, known: Known, solution: Solution) -> No
         first_unit, first = known.setdefault(bound.name, (unit, bound))
         if first.key != bound.key and solution.conflict is None:
             solution.conflict = PlaceholderConflict(bound.name, first_unit.slot, first.value, unit.slot, bound.value)
-        solution.found.append((unit, bound))
+        solution.occurrences.append((unit, bound))
 
 
 def _read(unit: UnsolvedSegment, known: Known) -> list[Bound]:

@@ -55,8 +55,8 @@ def text_of(value: Any) -> str:
         raise NotOfType("a string")
     if value.isascii() and value.isprintable():
         return value
-    if found := FORBIDDEN.search(value):
-        raise NotOfType(f"a string without the control character or noncharacter U+{ord(found[0]):04X}")
+    if character := FORBIDDEN.search(value):
+        raise NotOfType(f"a string without the control character or noncharacter U+{ord(character[0]):04X}")
     return value
 
 
@@ -198,16 +198,16 @@ def instant_of(text: str) -> tuple[int, str]:
 
     Raises: NotOfType.
     """
-    found = RFC3339.match(text)
-    if not found:
+    parts = RFC3339.match(text)
+    if not parts:
         raise NotOfType("a time as in RFC 3339, with an offset")
-    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
-    offset = _offset_seconds(found[8])
+    year, month, day, hour, minute, second = (int(part) for part in parts.groups()[:6])
+    offset = _offset_seconds(parts[8])
     valid = 1 <= month <= 12 and 1 <= day <= _days_in(year, month) and hour <= 23 and minute <= 59 and second <= 60
     if not valid or offset is None:
         raise NotOfType("a time that exists, as in RFC 3339")
     seconds = _days_since_1970(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset
-    return seconds, (found[7] or "").rstrip("0")[:MAX_FRACTION_DIGITS]
+    return seconds, (parts[7] or "").rstrip("0")[:MAX_FRACTION_DIGITS]
 
 
 def _offset_seconds(text: str) -> int | None:

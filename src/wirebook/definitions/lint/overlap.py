@@ -121,7 +121,7 @@ def _entries_implied(wide: Entries, narrow: Definition, names: PlaceholderTexts)
         implying = next((e for e in available if _is_implied(constraint, e, names, is_event=False)), None)
         if implying is None:
             return False
-        if wide.each:
+        if wide.exclusive:
             available.remove(implying)
     return True
 

@@ -294,7 +294,7 @@ def _compare_entries(group: Entries, number: int, values: list[Any], trial: Tria
             _compare_slot(entry, values[0] if values else ABSENT, trial)
         return
     rfc6570 = trial.options.placeholders == "rfc6570"
-    choices = [Choice(entry, number, group.each, _candidates(entry, instances, rfc6570)) for entry in entries]
+    choices = [Choice(entry, number, group.exclusive, _candidates(entry, instances, rfc6570)) for entry in entries]
     assigned = assign_first(choices)
     for choice in choices:
         if choice not in assigned:

@@ -302,7 +302,7 @@ class ChoiceSolver:
 
     def _assignment_of(self, group: int) -> Assignment:
         """The instances that the choices of a group have so far."""
-        return Assignment.of({choice: found for choice, found in self.chosen.items() if choice.group == group})
+        return Assignment.of({choice: candidate for choice, candidate in self.chosen.items() if choice.group == group})
 
     def _unassignable(
         self, group: int, choice: Choice | None = None, candidate: Candidate | None = None
@@ -323,7 +323,7 @@ class ChoiceSolver:
                 if self._unassignable(choice.group, choice, candidate) is None
             )
         else:
-            used = {found.instance[1:] for other, found in self.chosen.items() if other.group == choice.group}
+            used = {used.instance[1:] for other, used in self.chosen.items() if other.group == choice.group}
             possible = (candidate for candidate in choice.candidates if candidate.instance[1:] not in used)
         return next(possible, choice.candidates[0])
 

@@ -76,7 +76,7 @@ def _entries(protocol_family: str, options: Mapping[str, Any]) -> Iterator[Entri
         for group in entries_of(protocol_family, section, options.get(section), "endpoint.protocoloptions"):
             entries = tuple(replace(entry, ranks=False) for entry in group.entries if entry.fixed)
             if entries and not has_placeholder(group.name):
-                yield replace(group, entries=entries, declared=entries, each=False, optional=True)
+                yield replace(group, entries=entries, declared=entries, exclusive=False, optional=True)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

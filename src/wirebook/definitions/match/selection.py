@@ -119,7 +119,7 @@ class Selector:
             return scope
         members = self._by_xid if scope.members is None else scope.members
         chosen = messages_once(definition for definition in self.definitions if definition.xid in members)
-        return replace(scope, members=frozenset(each.xid for each in chosen))
+        return replace(scope, members=frozenset(definition.xid for definition in chosen))
 
     @cached_property
     def _has_aliases(self) -> bool:
@@ -239,7 +239,9 @@ class Selector:
         indexed = _unique(chain.from_iterable(index.near(view, scope.members) for index, view in indexes))
         same_type = self.event_types.same(types, views[0].protocol, scope.members)
         candidates = _unique((*islice(indexed, MAX_COMPARED), *same_type))
-        ranked = sorted(((constant_type(each) not in types, each) for each in candidates), key=itemgetter(0))
+        ranked = sorted(
+            ((constant_type(candidate) not in types, candidate) for candidate in candidates), key=itemgetter(0)
+        )
         nearest: list[tuple[bool, list[Mismatch], Definition]] = []
         for has_other_type, definition in ranked:
             is_full = len(nearest) == MAX_NEAR
