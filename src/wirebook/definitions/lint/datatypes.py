@@ -33,10 +33,15 @@ def check_value(name: str, type_: str, value: Any, pointer: str) -> Iterator[Fin
     if type_ in STRUCTURES:
         yield from STRUCTURES[type_](name, value, pointer)
     elif not (data_type := DATA_TYPES[type_]).test(value):
-        message = f"'{name}' must be {data_type.allowed}; found {typed_preview(value)}"
-        yield Finding("bad-attribute", pointer, message, data_type.allowed, value)
+        yield wrong_type(name, value, pointer, data_type.allowed)
     elif type_ not in ("document", "base64", "any"):
         yield from check_length(name, value, pointer)
+
+
+def wrong_type(name: str, value: Any, pointer: str, allowed: str) -> Finding:
+    """The finding for an attribute whose value does not have its type. `allowed` describes the type."""
+    message = f"'{name}' must be {allowed}; found {typed_preview(value)}"
+    return Finding("bad-attribute", pointer, message, allowed, value)
 
 
 def may_be(type_: str, value: Any) -> bool:
@@ -111,10 +116,7 @@ DEPRECATED: Final = {"effective": "timestamp", "removal": "timestamp", "alternat
 
 def _check_labels(name: str, value: Any, pointer: str) -> Iterator[Finding]:
     if not isinstance(value, dict):
-        allowed = "a map of names to strings"
-        yield Finding(
-            "bad-attribute", pointer, f"'{name}' must be {allowed}; found {typed_preview(value)}", allowed, value
-        )
+        yield wrong_type(name, value, pointer, "a map of names to strings")
         return
     for key, text in value.items():
         if not KEY_NAME.match(key):
@@ -128,10 +130,7 @@ def _check_labels(name: str, value: Any, pointer: str) -> Iterator[Finding]:
 
 def _check_deprecated(name: str, value: Any, pointer: str) -> Iterator[Finding]:
     if not isinstance(value, dict):
-        allowed = "an object"
-        yield Finding(
-            "bad-attribute", pointer, f"'{name}' must be {allowed}; found {typed_preview(value)}", allowed, value
-        )
+        yield wrong_type(name, value, pointer, "an object")
         return
     for member, type_ in DEPRECATED.items():
         if value.get(member) is not None:
