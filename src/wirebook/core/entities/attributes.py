@@ -7,7 +7,7 @@ Spec: core/spec.md#attributes-and-extensions; core/http.md#creating-or-updating-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -17,6 +17,7 @@ from wirebook.core.entities.versions import instant_key
 from wirebook.core.model.compiled import Attribute, Attributes, GroupConstraint, GroupType, Model, ResourceType
 from wirebook.core.model.constraints import fill_defaults
 from wirebook.core.model.datatypes import (
+    Fault,
     InvalidValue,
     Types,
     check_members,
@@ -97,9 +98,9 @@ class AttributeSet:
         self.check_enumerated_ids(stored, types)
         preserved = {name: stored[name] for name in (*self.locked, *self.branching_ids) if name in stored}
         if not preserved:
-            return check_members(self.editable, values, "", types)
+            return check_members(self.editable, values, types)
         unlocked = {name: replace(self.attributes[name], readonly=False) for name in preserved}
-        return check_members(Attributes(self.editable | unlocked), {**values, **preserved}, "", types)
+        return check_members(Attributes(self.editable | unlocked), {**values, **preserved}, types)
 
     def in_order(self, members: Members) -> Members:
         """Return the members in display order: those of the model, those that it does not name, then `tail`."""
@@ -163,9 +164,7 @@ def update(
     entity.has_own_time = _set_times(values, own, stored, now)
     fill_defaults(constraints, values, attribute_set.managed)
     try:
-        checked = attribute_set.check(values, stored, types)
-        _check_not_empty(attribute_set, checked)
-        _check_deprecated(checked.get("deprecated"))
+        checked = _checked(attribute_set, values, stored, types)
     except InvalidValue as error:
         raise refusal(error, entity.xid) from None
     preserved = attribute_set.managed if patch else attribute_set.preserved
@@ -186,26 +185,56 @@ def _set_times(values: Members, own: Mapping[str, Any], stored: Members, now: st
     return is_own
 
 
-def _check_not_empty(attribute_set: AttributeSet, checked: Members) -> None:
+def _checked(attribute_set: AttributeSet, values: Members, stored: Members, types: Types) -> Members:
+    """Return the editable attributes in stored form. Raises: InvalidValue"""
+    faults: list[Fault] = []
+    try:
+        checked = attribute_set.check(values, stored, types)
+    except InvalidValue as error:
+        faults, checked = [*error.faults], values
     for name in attribute_set.not_empty:
         if checked.get(name) == "":
-            raise InvalidValue(name, "it must not be empty; leave it out instead")
+            faults.append(Fault((name,), "value", "it must not be empty; leave it out instead"))
+    if not faults and checked.get("deprecated"):
+        faults += _faults_of_deprecated(checked["deprecated"])
+    if faults:
+        raise InvalidValue(*faults)
+    return checked
 
 
-def _check_deprecated(value: Any) -> None:
-    if value and "effective" in value and "removal" in value:
+def _faults_of_deprecated(value: Any) -> Iterator[Fault]:
+    if "effective" in value and "removal" in value:
         effective, removal = str(value["effective"]), str(value["removal"])
         if instant_key(effective) > instant_key(removal):
-            raise InvalidValue("deprecated.removal", f"'{removal}' is earlier than 'effective' ('{effective}')")
+            why = f"'{removal}' is earlier than 'effective' ('{effective}')"
+            yield Fault(("deprecated", "removal"), "value", why)
+
+
+MAX_NAMED: Final = 20
+"""The number of further faults that an error names."""
 
 
 def refusal(error: InvalidValue, subject: str) -> Refused:
-    """Return the error for an invalid value."""
-    if error.code == "required_attribute_missing":
-        return refused(error.code, subject, list=error.why)
-    if error.code == "unknown_attribute":
-        return refused(error.code, subject, name=error.name, detail=f"{error.why}.")
-    return refused("invalid_attribute", subject, name=error.name, error_detail=error.why)
+    """Return the error for invalid values: that of the first fault; its detail names the others."""
+    first = error.first
+    if first.rule == "missing":
+        missing = ", ".join(fault.name for fault in error.faults if fault.rule == "missing")
+        others = [fault for fault in error.faults if fault.rule != "missing"]
+        return refused(first.code, subject, list=missing, detail=_also(others))
+    also = _also(error.faults[1:])
+    if first.rule == "unknown":
+        return refused(first.code, subject, name=first.name, detail=f"{first.why}. {also or ''}".rstrip())
+    return refused(first.code, subject, name=first.name, error_detail=first.why, detail=also)
+
+
+def _also(others: Sequence[Fault]) -> str | None:
+    """Return the sentence of a detail that names the other faults, or None."""
+    if not others:
+        return None
+    texts = [f"{fault.name}: {fault.why}" for fault in others[:MAX_NAMED]]
+    if len(others) > MAX_NAMED:
+        texts.append(f"and {len(others) - MAX_NAMED} more")
+    return f"Also: {'; '.join(texts)}."
 
 
 # -- ids and epochs -----------------------------------------------------------------------------------------------

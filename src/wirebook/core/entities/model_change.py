@@ -121,9 +121,9 @@ class _MemberConversion:
         own = {name: value for name, value in entity.members.items() if name not in self._fixed}
         try:
             self._now.check_enumerated_ids(entity.members, self._types)
-            checked = check_members(self._attributes, own, "", self._types)
+            checked = check_members(self._attributes, own, self._types)
         except InvalidValue as error:
-            raise _noncompliance(f"{entity.xid}: {error.name}: {error.why}.") from None
+            raise _noncompliance(f"{entity.xid}: {error}.") from None
         managed = {name: value for name, value in entity.members.items() if name in self._now.managed}
         return self._now.in_order(managed | checked)
 

@@ -231,7 +231,7 @@ def _with_ancestor(version: Version, metadata: Metadata, *, asked: bool) -> Meta
     try:
         check_value(Attribute("ancestorid", "string"), ancestor, "ancestorid", lambda *_: True)
     except InvalidValue as error:
-        raise refused("invalid_attribute", version.xid, name="ancestorid", error_detail=error.why) from None
+        raise refused("invalid_attribute", version.xid, name="ancestorid", error_detail=error.first.why) from None
     if not ancestor:
         raise refused(
             "invalid_attribute",

@@ -115,7 +115,7 @@ def _check_literal(value: Any, type_: str, path: str) -> None:
     try:
         check_value(Attribute("", type_), value, path, lambda *_: True)
     except InvalidValue as error:
-        raise model_error(f"{path}: {error.why}") from None
+        raise model_error(f"{path}: {error.first.why}") from None
 
 
 def _check_ifvalues(node: Mapping[str, Any], path: str, *, extended: bool) -> None:

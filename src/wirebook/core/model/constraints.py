@@ -62,9 +62,9 @@ def _fault_of_values(constraint: GroupConstraint, attribute: Attribute) -> str |
     bare = Attribute(attribute.name, attribute.type, enum=attribute.enum, strict=attribute.strict)
     for value in (*constraint.enum, *([] if constraint.default is None else [constraint.default])):
         try:
-            check_value(bare, value, constraint.key, lambda *_: True)
+            check_value(bare, value, attribute.name, lambda *_: True)
         except InvalidValue as error:
-            return error.why
+            return error.first.why
     default = attribute.default if constraint.default is None else constraint.default
     if constraint.enum and default is not None and not is_one_of(default, constraint.enum):
         return f"the default {preview(default)} is not in its enum"

@@ -1,7 +1,7 @@
 """Data types: check JSON values and return them in stored form.
 
-`check_value` returns the stored value (timestamps in UTC, whole numbers as integers) or raises `InvalidValue` with the
-path of the value: members and keys after a dot, items in brackets (``labels.a``, ``list[1]``).
+`check_value` and `check_members` return the stored values (timestamps in UTC, whole numbers as integers) or raise
+`InvalidValue` with every fault and its path. Lint and the registry service use the same checks.
 
 Spec: core/spec.md#data-types; core/model.md#registry-model.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from wirebook.core.dotpath import below
 from wirebook.core.model.attributes import ATTRIBUTE_NAME, MAX_BYTES
@@ -31,18 +31,60 @@ SHORT: Final = MAX_BYTES // 4 - 256
 """Number of characters that fit into `MAX_BYTES` in any encoding, with or without a name."""
 
 MAP_KEY_IN_WORDS: Final = "1 to 63 of a-z 0-9 : - _ . with a letter or a digit first"
+ATTRIBUTE_NAME_IN_WORDS: Final = "1 to 63 of a-z 0-9 _, the first not a digit"
 MAX_SHORT: Final = 10**300
 """Integers up to this one are far below the limit of bytes."""
 
 
-class InvalidValue(ValueError):
-    """A value that its definition does not allow: `name` is its path, `code` invalid_attribute or another
-    error type.
+MAX_FAULTS: Final = 100
+"""After that many faults the check ends, so that a long list of invalid items costs little."""
+
+Rule = Literal["type", "value", "enum", "reference", "size", "key", "name", "twice", "missing", "unknown"]
+
+
+class Fault(NamedTuple):
+    """A fault of a value: the `rule` that it breaks, and where.
+
+    `path` leads to the value: names of members, keys and positions of items. `why` completes "the value at this path:".
+    `allowed` describes the values that the rule allows.
     """
 
-    def __init__(self, name: str, why: str, code: str = "invalid_attribute") -> None:
-        self.name, self.why, self.code = name, why, code
-        super().__init__(f"{name}: {why}")
+    path: tuple[str | int, ...]
+    rule: Rule
+    why: str
+    value: Any = None
+    allowed: Any = None
+
+    @property
+    def name(self) -> str:
+        """The path as text: members and keys after a dot, items in brackets (``labels.a``, ``list[1]``)."""
+        name = ""
+        for step in self.path:
+            name = f"{name}[{step}]" if isinstance(step, int) else below(name, step) if name else step
+        return name
+
+    @property
+    def code(self) -> str:
+        """The error type of xRegistry."""
+        return _ERROR_TYPES.get(self.rule, "invalid_attribute")
+
+
+_ERROR_TYPES: Final[Mapping[Rule, str]] = {"missing": "required_attribute_missing", "unknown": "unknown_attribute"}
+
+
+class InvalidValue(ValueError):
+    """A value that its definition does not allow: `first` is the first of its `faults`."""
+
+    def __init__(self, *faults: Fault) -> None:
+        self.faults, self.first = faults, faults[0]
+        super().__init__(f"{self.first.name}: {self.first.why}")
+
+
+def _add_faults(faults: list[Fault], step: str | int, error: InvalidValue) -> None:
+    """Add the faults of a member or an item. Raises: InvalidValue, after `MAX_FAULTS`"""
+    faults += [fault._replace(path=(step, *fault.path)) for fault in error.faults]
+    if len(faults) >= MAX_FAULTS:
+        raise InvalidValue(*faults[:MAX_FAULTS])
 
 
 Types = Callable[[str, str | None], bool]
@@ -60,7 +102,17 @@ def types_of(model: Model) -> Types:
 
 
 def check_value(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
-    """Return `value` in stored form. `name` is its path, for errors. Raises: InvalidValue"""
+    """Return `value` in stored form. `name` is the attribute's name or the key. Raises: InvalidValue"""
+    try:
+        return _check(attribute, value, name, types)
+    except InvalidValue as error:
+        faults: list[Fault] = []
+        _add_faults(faults, name, error)
+        raise InvalidValue(*faults) from None
+
+
+def _check(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
+    """Like `check_value`, but the paths of faults begin below the value."""
     if attribute.type in _SCALAR:
         return _check_scalar(attribute, value, name, types)
     return _COMPLEX[attribute.type](attribute, value, name, types)
@@ -70,23 +122,28 @@ def check_value(attribute: Attribute, value: Any, name: str, types: Types) -> An
 
 
 def _check_scalar(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
-    value = _SCALAR[attribute.type](value, name)
+    value = _SCALAR[attribute.type](value)
     if len(value) > MAX_BYTES // 4 if isinstance(value, str) else isinstance(value, int) and abs(value) > MAX_SHORT:
-        _check_size(attribute, value, name)
+        check_size(value, name if attribute.name else "")
     if attribute.target or attribute.type in ("xid", "xidtype"):
         _check_reference(attribute, value, name, types)
     if attribute.enum and attribute.strict:
         is_listed = value.casefold() in attribute.texts if isinstance(value, str) else is_one_of(value, attribute.enum)
         if not is_listed:
-            raise InvalidValue(name, f"{preview(value)} is not one of: {', '.join(map(preview, attribute.enum))}")
+            _reject_choice(value, attribute.enum)
     return value
+
+
+def _reject_choice(value: Any, enum: tuple[Any, ...]) -> NoReturn:
+    why = f"{preview(value)} is not one of: {', '.join(map(preview, enum))}"
+    raise InvalidValue(Fault((), "enum", why, value, enum))
 
 
 def _check_reference(attribute: Attribute, value: Any, name: str, types: Types) -> None:
     if attribute.type == "xidtype" and not is_xidtype(value, types):
-        raise InvalidValue(name, f"'{value}' is not the path of a type in the model")
+        _reject_reference(value, "the path of a type in the model")
     if attribute.type == "xid" and not fits_target(value, attribute.target, types):
-        raise InvalidValue(name, f"'{value}' is not the xid of {_target_text(attribute.target)}")
+        _reject_reference(value, f"the xid of {_target_text(attribute.target)}")
     if attribute.target and attribute.type in ("uri", "url") and value.startswith("/"):
         _check_path(attribute.target, value, name, types)
 
@@ -98,19 +155,23 @@ def _check_path(target: str, value: str, name: str, types: Types) -> None:
     named like a Group type may also refer to its Groups.
     """
     group = target.split("/")[1]
-    is_named = name.rpartition(".")[2].partition("[")[0] == group
-    if not fits_target(value, target, types) and not (is_named and fits_target(value, f"/{group}", types)):
-        raise InvalidValue(name, f"'{value}' is not the xid of {_target_text(target)}")
+    if not fits_target(value, target, types) and not (name == group and fits_target(value, f"/{group}", types)):
+        _reject_reference(value, f"the xid of {_target_text(target)}")
 
 
-def _check_size(attribute: Attribute, value: str | int, name: str) -> None:
-    """Check the size of a scalar. The name of an attribute counts; entries of maps and items of arrays have none."""
-    own = name.rpartition(".")[2] if attribute.name else ""
-    size = len(str(value).encode()) + len(own)
+def _reject_reference(value: str, allowed: str) -> NoReturn:
+    raise InvalidValue(Fault((), "reference", f"'{value}' is not {allowed}", value, allowed))
+
+
+def check_size(value: str | int | float, name: str) -> None:
+    """Check the size of a scalar. The name of an attribute counts; entries of maps and items of arrays have none.
+
+    Raises: InvalidValue
+    """
+    size = len(str(value).encode("utf-8", "surrogatepass")) + len(name)
     if size > MAX_BYTES:
-        raise InvalidValue(
-            name, f"{'name and value have' if own else 'it has'} {size} bytes; at most {MAX_BYTES} are allowed"
-        )
+        why = f"{'name and value have' if name else 'it has'} {size} bytes; at most {MAX_BYTES} are allowed"
+        raise InvalidValue(Fault((), "size", why, size, MAX_BYTES))
 
 
 def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
@@ -124,45 +185,49 @@ def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
     )
 
 
-def _boolean(value: Any, name: str) -> bool:
+def wrong_type(value: Any, allowed: str, note: str = "") -> InvalidValue:
+    """Return the error for a value that does not have its type, which `allowed` describes. `note` explains more."""
+    return InvalidValue(Fault((), "type", f"{preview(value)} is not {allowed}{note}", value, allowed))
+
+
+def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InvalidValue(name, f"{preview(value)} is not true or false")
+        raise wrong_type(value, "true or false")
     return value
 
 
-def _integer(value: Any, name: str) -> int:
+def _integer(value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidValue(name, f"{preview(value)} is not an integer")
+        raise wrong_type(value, "an integer")
     return value
 
 
-def _uinteger(value: Any, name: str) -> int:
-    number = _integer(value, name)
+def _uinteger(value: Any) -> int:
+    number = _integer(value)
     if number < 0:
-        raise InvalidValue(name, f"{preview(value)} is not an unsigned integer")
+        raise wrong_type(value, "an unsigned integer")
     return number
 
 
-def _decimal(value: Any, name: str) -> int | float:
+def _decimal(value: Any) -> int | float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise InvalidValue(name, f"{preview(value)} is not a number")
+        raise wrong_type(value, "a number")
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
-def _string(value: Any, name: str) -> str:
+def _string(value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidValue(name, f"{preview(value)} is not a string")
+        raise wrong_type(value, "a string")
     return value
 
 
-def _timestamp(value: Any, name: str) -> str:
-    text = normal_timestamp(_string(value, name))
+def _timestamp(value: Any) -> str:
+    text = normal_timestamp(_string(value))
     if text is None:
-        example = "for example 2030-12-19T06:00:00Z; a time without an offset is in UTC"
-        why = f"{preview(value)} is not a timestamp of RFC 3339, {example}"
-        raise InvalidValue(name, why)
+        allowed = "a timestamp of RFC 3339, for example 2030-12-19T06:00:00Z"
+        raise wrong_type(value, allowed, "; a time without an offset is in UTC")
     return text
 
 
@@ -199,39 +264,39 @@ USUAL: Final = len("2026-01-01T00:00:00.123456789+00:00")
 _remembered_timestamp: Final = lru_cache(maxsize=1024)(_normal_timestamp)  # all entities of a request have its time
 
 
-def _reference(value: Any, name: str, *, absolute: bool | None, url: bool) -> str:
-    text = _string(value, name)
+def _reference(value: Any, *, absolute: bool | None, url: bool) -> str:
+    text = _string(value)
     kind = "URL" if url else "URI"
     if not text or not URI_CHARACTERS.match(text):
-        raise InvalidValue(name, f"{preview(value)} is not a {kind}")
+        raise wrong_type(value, f"a {kind}")
     is_absolute = SCHEME.match(text) is not None
     if absolute is not None and is_absolute != absolute:
-        raise InvalidValue(name, f"{preview(value)} is not {'an absolute' if absolute else 'a relative'} {kind}")
+        raise wrong_type(value, f"{'an absolute' if absolute else 'a relative'} {kind}")
     return text
 
 
-def _uritemplate(value: Any, name: str) -> str:
-    text = _string(value, name)
+def _uritemplate(value: Any) -> str:
+    text = _string(value)
     literal = EXPRESSION.sub("", text)
     if "{" in literal or "}" in literal:
+        raise wrong_type(value, "a URI template", ": its braces do not hold an expression of RFC 6570")
+    return text
+
+
+def _xid_path(value: Any) -> str:
+    text = _string(value)
+    if not text.startswith("/"):
         raise InvalidValue(
-            name, f"{preview(value)} is not a URI template: its braces do not hold an expression of RFC 6570"
+            Fault((), "type", f"{preview(value)} does not start with '/'", value, "a path that starts with '/'")
         )
     return text
 
 
-def _xid_path(value: Any, name: str) -> str:
-    text = _string(value, name)
-    if not text.startswith("/"):
-        raise InvalidValue(name, f"{preview(value)} does not start with '/'")
-    return text
+def _of(*, absolute: bool | None, url: bool) -> Callable[[Any], str]:
+    return lambda value: _reference(value, absolute=absolute, url=url)
 
 
-def _of(*, absolute: bool | None, url: bool) -> Callable[[Any, str], str]:
-    return lambda value, name: _reference(value, name, absolute=absolute, url=url)
-
-
-_SCALAR: Final[Mapping[str, Callable[[Any, str], Any]]] = {
+_SCALAR: Final[Mapping[str, Callable[[Any], Any]]] = {
     "boolean": _boolean,
     "decimal": _decimal,
     "integer": _integer,
@@ -299,46 +364,67 @@ def _target_text(target: str) -> str:
 
 def _array(attribute: Attribute, value: Any, name: str, types: Types) -> list[Any]:
     if not isinstance(value, list):
-        raise InvalidValue(name, f"{preview(value)} is not an array")
-    return [_item(attribute, item, f"{name}[{i}]", types) for i, item in enumerate(value)]
+        raise wrong_type(value, "an array")
+    checked: list[Any] = []
+    faults: list[Fault] = []
+    for i, item in enumerate(value):
+        try:
+            checked.append(_item(attribute, item, name, types))
+        except InvalidValue as error:
+            _add_faults(faults, i, error)
+    if faults:
+        raise InvalidValue(*faults)
+    return checked
 
 
 def _item(owner: Attribute, value: Any, name: str, types: Types) -> Any:
     assert owner.item is not None
     if value is None:
-        raise InvalidValue(name, "null is not allowed as an item of an array")
-    checked = check_value(owner.item, value, name, types)
+        raise InvalidValue(
+            Fault((), "type", "null is not allowed as an item of an array", None, "any value except null")
+        )
+    checked = _check(owner.item, value, name, types)
     if owner.enum and owner.strict and not is_one_of(checked, owner.enum):
-        raise InvalidValue(name, f"{preview(value)} is not one of: {', '.join(map(preview, owner.enum))}")
+        _reject_choice(value, owner.enum)
     return checked
 
 
-def _map(attribute: Attribute, value: Any, name: str, types: Types) -> dict[str, Any]:
+def _map(attribute: Attribute, value: Any, _: str, types: Types) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise InvalidValue(name, f"{preview(value)} is not a map")
+        raise wrong_type(value, "a map")
     assert attribute.item is not None
     checked, item = {}, attribute.item
+    faults: list[Fault] = []
     for key in sorted(value):
-        if not MAP_KEY.match(key):
-            why = f"{preview(key)} is not a valid map key: {MAP_KEY_IN_WORDS}"
-            raise InvalidValue(below(name, key), why)
         entry = value[key]
-        if type(entry) is item.plain and (type(entry) is bool or len(entry) <= SHORT):
-            checked[key] = entry
-        elif entry is not None:
-            checked[key] = check_value(item, entry, below(name, key), types)
+        try:
+            if not MAP_KEY.match(key):
+                _reject_key(key)
+            if type(entry) is item.plain and (type(entry) is bool or len(entry) <= SHORT):
+                checked[key] = entry
+            elif entry is not None:
+                checked[key] = _check(item, entry, key, types)
+        except InvalidValue as error:
+            _add_faults(faults, key, error)
+    if faults:
+        raise InvalidValue(*faults)
     return checked
 
 
-def _object(attribute: Attribute, value: Any, name: str, types: Types) -> dict[str, Any]:
+def _reject_key(key: str) -> NoReturn:
+    why = f"{preview(key)} is not a valid map key: {MAP_KEY_IN_WORDS}"
+    raise InvalidValue(Fault((), "key", why, key, MAP_KEY_IN_WORDS))
+
+
+def _object(attribute: Attribute, value: Any, _: str, types: Types) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise InvalidValue(name, f"{preview(value)} is not an object")
-    return check_members(attribute.attributes, value, name, types, attribute.extended)
+        raise wrong_type(value, "an object")
+    return _ObjectMembers(attribute.attributes, value, types).check(MAP_KEY if attribute.extended else ATTRIBUTE_NAME)
 
 
-def _any(_: Attribute, value: Any, name: str, __: Types) -> Any:
+def _any(_: Attribute, value: Any, __: str, ___: Types) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidValue(name, "the number is too large")
+        raise InvalidValue(Fault((), "size", "the number is too large", value, "a finite number"))
     return value
 
 
@@ -353,39 +439,45 @@ _COMPLEX: Final[Mapping[str, Callable[[Attribute, Any, str, Types], Any]]] = {
 # -- the members of an object or an entity ------------------------------------------------------------------------
 
 
-def check_members(
-    attributes: Attributes, values: Mapping[str, Any], path: str, types: Types, extended: bool = False
-) -> dict[str, Any]:
-    """Return members in stored form: checked, with defaults, in order. A null member counts as absent.
+def check_members(attributes: Attributes, values: Mapping[str, Any], types: Types) -> dict[str, Any]:
+    """Return the attributes of an entity in stored form: checked, with defaults, in order. A null counts as absent.
 
-    Raises: InvalidValue (invalid_attribute, unknown_attribute, required_attribute_missing)
+    Raises: InvalidValue
     """
-    return _ObjectMembers(attributes, values, path, types).check(extended)
+    return _ObjectMembers(attributes, values, types).check(ATTRIBUTE_NAME, is_entity=True)
 
 
 class _ObjectMembers:
     """The members of one object or entity while they are checked.
 
     `layers` are the attributes known so far: first the defined ones, then those that values define by `ifvalues`.
+    Invalid values are in `checked` unchanged until `check` raises the faults.
     """
 
-    __slots__ = ("_path", "_types", "_values", "checked", "layers")
+    __slots__ = ("_faults", "_types", "_values", "checked", "layers")
 
-    def __init__(self, attributes: Attributes, values: Mapping[str, Any], path: str, types: Types) -> None:
+    def __init__(self, attributes: Attributes, values: Mapping[str, Any], types: Types) -> None:
         self.layers, self.checked = [attributes], dict[str, Any]()
-        self._values, self._path, self._types = values, path, types
+        self._values, self._types = values, types
+        self._faults: list[Fault] = []
 
-    def check(self, extended: bool) -> dict[str, Any]:
+    def check(self, names: re.Pattern[str], *, is_entity: bool = False) -> dict[str, Any]:
+        """Return the members in stored form. Names that no definition contains must match `names`.
+
+        Raises: InvalidValue
+        """
         attributes = self.layers[0]
         unknown = self._add(attributes, self._values)
         self._fill(attributes)
         if attributes.branching:
             self._add_siblings([*attributes.branching])
-        missing = [self._at(name) for layer in self.layers for name in layer.required if name not in self.checked]
+        missing = [name for layer in self.layers for name in layer.required if name not in self.checked]
         if missing:
-            raise InvalidValue(missing[0], ", ".join(missing), "required_attribute_missing")
+            self._faults += [Fault((name,), "missing", "it is required") for name in missing]
         if unknown:
-            self._add_undeclared(unknown, extended)
+            self._add_undeclared(unknown, names, is_entity)
+        if self._faults:
+            raise InvalidValue(*self._faults)
         return in_order(chain.from_iterable(self.layers), self.checked)
 
     def _fill(self, attributes: Attributes) -> None:
@@ -403,7 +495,11 @@ class _ObjectMembers:
             elif type(value) is attribute.plain and (type(value) is bool or len(value) <= SHORT):
                 checked[name] = value
             elif value is not None and not attribute.readonly:
-                checked[name] = check_value(attribute, value, self._at(name), self._types)
+                checked[name] = value
+                try:
+                    checked[name] = _check(attribute, value, name, self._types)
+                except InvalidValue as error:
+                    _add_faults(self._faults, name, error)
         return unknown
 
     def _add_siblings(self, waiting: list[Attribute]) -> None:
@@ -412,46 +508,59 @@ class _ObjectMembers:
             siblings = attribute.ifvalues.get(text_of(self.checked.get(attribute.name)).casefold())
             if not siblings:
                 continue
-            for layer in self.layers:
-                if not siblings.keys().isdisjoint(layer):
-                    name = next(sibling for sibling in siblings if sibling in layer)
-                    raise InvalidValue(
-                        self._at(name), f"it is defined twice: by '{attribute.name}' and by another attribute"
-                    )
+            if twice := [name for layer in self.layers for name in siblings if name in layer]:
+                why = f"it is defined twice: by '{attribute.name}' and by another attribute"
+                raise InvalidValue(*self._faults, Fault((twice[0],), "twice", why))
             self.layers.append(siblings)
             self._add(siblings, [name for name in siblings if name in self._values])
             self._fill(siblings)
             waiting += siblings.branching
 
-    def _add_undeclared(self, unknown: list[str], extended: bool) -> None:
+    def _add_undeclared(self, unknown: list[str], pattern: re.Pattern[str], is_entity: bool) -> None:
         """Check members that no definition names against the definition of ``*``, if there is one."""
         names = sorted(name for name in unknown if name == "*" or not any(name in layer for layer in self.layers))
-        if any(self._values[name] is None for name in names):  # null may remove what another value defined
-            brought = {name for layer in self.layers for name in _conditional_names(layer)}
-            names = [name for name in names if self._values[name] is not None or name not in brought]
+        if self._faults or any(self._values[name] is None for name in names):
+            undecided = self._undecided_names(names)
+            names = [name for name in names if name not in undecided]
         wildcard = next((layer["*"] for layer in self.layers if "*" in layer), None)
-        for name in names:
-            # Reading: in an object without `*`, an invalid name is an unknown attribute like any other.
-            if not is_member_name(name, extended) and (wildcard is not None or not self._path):
-                raise InvalidValue(self._at(name), f"{preview(name)} is not a valid attribute name")
+        # Reading: in an object without `*`, an invalid name is an unknown attribute like any other.
+        if wildcard is not None or is_entity:
+            invalid = [name for name in names if not pattern.match(name)]
+            self._faults += map(_invalid_name, invalid[:MAX_FAULTS])
+            names = [name for name in names if pattern.match(name)]
         if names and wildcard is None:
-            known = (name for layer in self.layers for name, attribute in layer.items() if not attribute.readonly)
+            known = [name for layer in self.layers for name, attribute in layer.items() if not attribute.readonly]
             why = f"Unknown: {', '.join(names)}; allowed: {', '.join(known) or 'none'}"
-            raise InvalidValue(self._at(names[0]), why, "unknown_attribute")
+            self._faults.append(Fault((names[0],), "unknown", why, names[0], known))
         for name in names:
             if wildcard is not None and self._values[name] is not None:
-                self.checked[name] = check_value(wildcard, self._values[name], self._at(name), self._types)
+                try:
+                    self.checked[name] = _check(wildcard, self._values[name], name, self._types)
+                except InvalidValue as error:
+                    _add_faults(self._faults, name, error)
 
-    def _at(self, name: str) -> str:
-        return below(self._path, name) if self._path else name
+    def _undecided_names(self, unknown: list[str]) -> set[str]:
+        """Return the names that are unknown but no faults.
+
+        The corrected value of an invalid attribute may define them, or they are null and a former value defined them.
+        """
+        branching = [attribute for layer in self.layers for attribute in layer.branching]
+        invalid = {fault.path[0] for fault in self._faults}
+        undecided = set(_conditional_names(attribute for attribute in branching if attribute.name in invalid))
+        nulls = {name for name in unknown if self._values[name] is None}
+        return undecided | (nulls & set(_conditional_names(branching)) if nulls else nulls)
 
 
-def _conditional_names(attributes: Attributes) -> Iterator[str]:
+def _invalid_name(name: str) -> Fault:
+    return Fault((name,), "name", f"{preview(name)} is not a valid attribute name", name, ATTRIBUTE_NAME_IN_WORDS)
+
+
+def _conditional_names(branching: Iterable[Attribute]) -> Iterator[str]:
     """Yield the names of all attributes that `ifvalues` may define."""
-    for attribute in attributes.branching:
+    for attribute in branching:
         for siblings in attribute.ifvalues.values():
             yield from siblings
-            yield from _conditional_names(siblings)
+            yield from _conditional_names(siblings.branching)
 
 
 def in_order(names: Iterable[str], members: Mapping[str, Any]) -> dict[str, Any]:
@@ -460,11 +569,6 @@ def in_order(names: Iterable[str], members: Mapping[str, Any]) -> dict[str, Any]
     if len(named) == len(members):
         return named
     return named | {name: members[name] for name in sorted(members.keys() - named.keys())}
-
-
-def is_member_name(name: str, extended: bool = False) -> bool:
-    """Return whether it is a valid name of a member."""
-    return (MAP_KEY if extended else ATTRIBUTE_NAME).match(name) is not None
 
 
 def text_of(value: Any) -> str:
