@@ -65,10 +65,13 @@ def load_registry(
     problems: list[Problem] = []
     reader = _SourceReader(limits, problems, {} if cache is None else cache)
     origins = [origin for source in sources for origin in reader.read(source)]
-    if not origins:
-        errors = [problem for problem in problems if problem.severity is Severity.ERROR]
-        raise WirebookError(*(errors or [_no_documents(sources)]))
-    return build_registry(origins, problems)
+    if origins:
+        return build_registry(origins, problems)
+    if errors := [problem for problem in problems if problem.severity is Severity.ERROR]:
+        raise WirebookError(*errors)
+    paths = ", ".join(f"'{source}'" for source in sources if isinstance(source, (str, Path)))
+    message = f"no JSON or YAML document in {paths}" if paths else "no source to load; name a file, a folder or a URL"
+    raise WirebookError(Problem(code="no-documents", message=message))
 
 
 def build_registry(origins: list[DocumentOrigin], problems: list[Problem]) -> LoadedRegistry:
@@ -154,12 +157,6 @@ def roots_of(value: Any) -> tuple[str, ...]:
     if not isinstance(url, str) or "://" not in url:
         return ()
     return (url.removesuffix(xid if isinstance(xid, str) else "").rstrip("/"),)
-
-
-def _no_documents(sources: tuple[RegistrySource, ...]) -> Problem:
-    paths = ", ".join(f"'{source}'" for source in sources if isinstance(source, (str, Path)))
-    message = f"no JSON or YAML document in {paths}" if paths else "no source to load; name a file, a folder or a URL"
-    return Problem(code="no-documents", message=message)
 
 
 # -- reading documents ----------------------------------------------------------------------------------------------

@@ -125,9 +125,10 @@ def starter_catalog(protocol: str, envelope: str, format: str) -> dict[str, Any]
         document["endpoints"] = {"orders": _endpoint(protocol, envelope)}
     document["messagegroups"] = {"orders": group | {"messages": {message["messageid"]: message}}}
     if format != NONE:
-        document["schemagroups"] = {
-            "orders": {"schemagroupid": "orders", "schemas": {"order-created": _schema(format)}}
-        }
+        name, _, schema = _SCHEMAS[format]
+        version = {"versionid": "1", "format": name, "schema": schema}
+        entity = {"schemaid": "order-created", "format": name, "versions": {"1": version}}
+        document["schemagroups"] = {"orders": {"schemagroupid": "orders", "schemas": {"order-created": entity}}}
     return document
 
 
@@ -137,9 +138,3 @@ def _endpoint(protocol: str, envelope: str) -> dict[str, Any]:
         endpoint["envelope"] = envelope
     options = {"protocol": protocol, "protocoloptions": _ENDPOINTS[protocol]}
     return endpoint | options | {"messagegroups": ["/messagegroups/orders"]}
-
-
-def _schema(format: str) -> dict[str, Any]:
-    name, _, schema = _SCHEMAS[format]
-    version = {"versionid": "1", "format": name, "schema": schema}
-    return {"schemaid": "order-created", "format": name, "versions": {"1": version}}

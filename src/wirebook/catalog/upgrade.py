@@ -28,7 +28,11 @@ TYPED: Final = ("envelopemetadata", "protocoloptions")
 def upgrade(registry: LoadedRegistry) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     """Return the registry as a document of 1.0-rc4, and the changes as problems with their places."""
     log = Log()
-    document = _with_specversion(registry.document, log)
+    document = dict(registry.document)
+    if "specversion" not in document:
+        message = f"'specversion' was added with the value '{SPECVERSION}'"
+        log.report("added-specversion", "", message, expected=SPECVERSION)
+        document = {"specversion": SPECVERSION} | document
     for collection, (_, resources, _) in GROUP_TYPES.items():
         if collection in document:
             document[collection] = _map_members(
@@ -43,13 +47,6 @@ def upgrade(registry: LoadedRegistry) -> tuple[dict[str, Any], tuple[Problem, ..
 def render_document(document: dict[str, Any]) -> str:
     """Serialise a document as indented JSON, members in their order, with a newline at the end."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def _with_specversion(document: dict[str, Any], log: Log) -> dict[str, Any]:
-    if "specversion" in document:
-        return dict(document)
-    log.report("added-specversion", "", f"'specversion' was added with the value '{SPECVERSION}'", expected=SPECVERSION)
-    return {"specversion": SPECVERSION} | document
 
 
 def _map_members(members: Any, pointer: str, change: Any) -> Any:
@@ -109,10 +106,13 @@ def _retyped(value: Any, pointer: str, log: Log) -> Any:
 
 def _with_ancestors(versions: dict[str, Any], pointer: str, log: Log) -> dict[str, Any]:
     """Add the missing `ancestorid`: the Version created before; the first Version is its own ancestor."""
-    return {
-        key: version if "ancestorid" in version else _with_ancestor(version, key, ancestor, child(pointer, key), log)
-        for (key, version), ancestor in zip(versions.items(), _ancestors(versions), strict=True)
-    }
+    upgraded = dict(versions)
+    for (key, version), ancestor in zip(versions.items(), _ancestors(versions), strict=True):
+        if "ancestorid" not in version:
+            message = f"the Version '{key}' has no 'ancestorid'; '{ancestor}' was added"
+            log.report("guessed-ancestor", child(pointer, key), message, expected=ancestor)
+            upgraded[key] = version | {"ancestorid": ancestor}
+    return upgraded
 
 
 def _ancestors(versions: dict[str, Any]) -> Iterator[str]:
@@ -120,9 +120,3 @@ def _ancestors(versions: dict[str, Any]) -> Iterator[str]:
     order = sorted(versions, key=lambda key: (str(versions[key].get("createdat") or ""), version_order(key)))
     predecessors = dict(zip(order, [order[0], *order], strict=False))
     return (predecessors[key] for key in versions)
-
-
-def _with_ancestor(version: dict[str, Any], key: str, ancestor: str, pointer: str, log: Log) -> dict[str, Any]:
-    message = f"the Version '{key}' has no 'ancestorid'; '{ancestor}' was added"
-    log.report("guessed-ancestor", pointer, message, expected=ancestor)
-    return version | {"ancestorid": ancestor}

@@ -36,14 +36,8 @@ def reordered(text: str, ordered: Any) -> str:
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
         return text
     begin = _comments_above(lines, root.start_mark.line, root.start_mark.column, 0)
-    end = _end_of(root, lines)
+    end = min(int(root.end_mark.line) + (root.end_mark.column > 0), len(lines))
     return "".join([*lines[:begin], *_mapping(root, ordered, lines, begin, end), *lines[end:]])
-
-
-def _end_of(node: yaml.Node, lines: Lines) -> int:
-    """Return the line after a block node; comments and blank lines below it belong to the next node."""
-    end = int(node.end_mark.line) if node.end_mark.column == 0 else int(node.end_mark.line) + 1
-    return min(end, len(lines))
 
 
 def _mapping(node: yaml.MappingNode, ordered: Any, lines: Lines, begin: int, end: int) -> Lines:

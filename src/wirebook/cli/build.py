@@ -6,7 +6,7 @@ Spec: docs/build.md
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -100,7 +100,17 @@ def build(
     text = None if wire is None else _output_text(wire, output_format, server, problems)
     print_problems(problems)
     if as_json:
-        print_json(_to_dict(definition, wire, output_format, text, problems))
+        from wirebook.bindings import to_record  # noqa: PLC0415
+
+        is_command = output_format not in (None, OutputFormat.CAPTURE)
+        print_json(
+            {
+                "definition": definition,
+                "message": None if wire is None else to_record(wire),
+                "command": text if is_command else None,
+                "problems": [problem.to_dict() for problem in problems],
+            }
+        )
     elif text is not None:
         print(text)
     return OK if text is not None else CANNOT_RUN
@@ -120,21 +130,3 @@ def _output_text(
     command = command_of(wire, output_format.value, server)
     problems.extend(command.problems)
     return None if command.problems else command.shell
-
-
-def _to_dict(
-    definition: str,
-    wire: AnyMessage | None,
-    output_format: OutputFormat | None,
-    text: str | None,
-    problems: list[Problem],
-) -> dict[str, Any]:
-    from wirebook.bindings import to_record  # noqa: PLC0415
-
-    is_command = output_format not in (None, OutputFormat.CAPTURE)
-    return {
-        "definition": definition,
-        "message": None if wire is None else to_record(wire),
-        "command": text if is_command else None,
-        "problems": [problem.to_dict() for problem in problems],
-    }

@@ -86,7 +86,7 @@ def _land(folder: DemoFolder) -> Report:
 
 
 def _print_result(folder: DemoFolder, manifest: DemoManifest, report: Report) -> None:
-    from wirebook.landing.report.show import tables_in  # noqa: PLC0415
+    from wirebook.landing.report.show import first_rows, tables_in  # noqa: PLC0415
 
     tables = tables_in(folder.tables)
     print_report(report, folder.tables)
@@ -95,18 +95,12 @@ def _print_result(folder: DemoFolder, manifest: DemoManifest, report: Report) ->
     print()
     for table in tables:
         if table.definition in PRINTED_DEFINITIONS:
-            _print_rows(table)
+            print_rows(first_rows(table, ROWS), title=f"{table.name}: first of {table.rows:,} rows")
+            print()
     for table in tables:
         if table.definition is None:
             _print_dead_letters(table, manifest)
     _suggest(folder, tables)
-
-
-def _print_rows(table: TableSummary) -> None:
-    from wirebook.landing.report.show import first_rows  # noqa: PLC0415
-
-    print_rows(first_rows(table, ROWS), title=f"{table.name}: first of {table.rows:,} rows")
-    print()
 
 
 def _print_dead_letters(table: TableSummary, manifest: DemoManifest) -> None:

@@ -23,7 +23,6 @@ from wirebook.cli.sarif import sarif_log
 from wirebook.cli.sources import check_standard_input, documents_of
 from wirebook.core.counting import counted
 from wirebook.definitions.normalize.documents import SPECVERSION
-from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import Problem, Severity, WirebookError
 
 
@@ -63,22 +62,17 @@ def lint(
     from wirebook.definitions.lint.registry import lint as lint_registry  # noqa: PLC0415 (half a second)
 
     check_standard_input(source=sources)
-    registry = _load(sources, format)
+    try:
+        registry = load_registry(*documents_of(sources))
+    except WirebookError as error:
+        if format is not Format.TEXT:
+            _print_findings(error.problems, format)
+        raise
     problems = lint_registry(registry)
     _print_findings(problems, format)
     if format is Format.TEXT:
         print_note(_summary(problems, len(registry.sources)))
     return FINDINGS if any(problem.severity in FAILING[fail_on] for problem in problems) else OK
-
-
-def _load(sources: Sequence[str], format_: Format) -> LoadedRegistry:
-    """Load the registry. If that fails, JSON and SARIF output contain the errors as problems."""
-    try:
-        return load_registry(*documents_of(sources))
-    except WirebookError as error:
-        if format_ is not Format.TEXT:
-            _print_findings(error.problems, format_)
-        raise
 
 
 def _print_findings(problems: Sequence[Problem], format_: Format) -> None:

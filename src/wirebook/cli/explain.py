@@ -172,7 +172,9 @@ def aligned(parts: Sequence[AlignedSegment], separator: str) -> Iterator[str]:
     """Yield a template, a value below it, and carets below the segments that do not fit."""
     rows = [(_cell(part.template), _cell(part.value), "" if part.fits else _carets(part)) for part in parts]
     widths = [max(map(cell_len, cells)) for cells in rows]
-    columns = [[_padded(text, width) for text in cells] for cells, width in zip(rows, widths, strict=True)]
+    columns = [
+        [text + " " * (width - cell_len(text)) for text in cells] for cells, width in zip(rows, widths, strict=True)
+    ]
     templates, values, marks = zip(*columns, strict=True)
     yield _joined(templates, [part.extra != "value" for part in parts], separator)
     yield _joined(values, [part.extra != "template" for part in parts], separator)
@@ -188,10 +190,6 @@ def _joined(cells: Sequence[str], present: Sequence[bool], separator: str) -> st
 
 def _cell(text: str) -> str:
     return printable(_shortened(text))
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - cell_len(text))
 
 
 def _carets(part: AlignedSegment) -> str:

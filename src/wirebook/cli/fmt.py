@@ -98,27 +98,19 @@ def _format(name: str, data: bytes, source: Source) -> FormattedDocument:
         raise WirebookError(Problem(code="not-a-registry", message=message, file=name, line=1, column=1))
     kind = document_format(name, data)
     if kind == "yaml":
-        text = _reorder_yaml(name, data, in_canonical_order(source.value))
+        try:
+            text = reordered(data.decode("utf-8-sig"), in_canonical_order(source.value)).encode()
+        except yaml.YAMLError as error:
+            raise WirebookError(_not_orderable(name, str(error).split("\n")[0])) from None
     else:
         text = render(in_canonical_order(parse_as_written(data))).encode()
-    _check_meaning(name, text, kind, before)
-    return FormattedDocument(name, data, text, source.problems)
-
-
-def _reorder_yaml(name: str, data: bytes, ordered: object) -> bytes:
-    try:
-        return reordered(data.decode("utf-8-sig"), ordered).encode()
-    except yaml.YAMLError as error:
-        raise WirebookError(_not_orderable(name, str(error).split("\n")[0])) from None
-
-
-def _check_meaning(name: str, text: bytes, kind: str, before: str) -> None:
     try:
         after = meaning(read_text(text, name, kind).value)
     except WirebookError as error:
         raise WirebookError(_not_orderable(name, error.problems[0].message)) from None
     if after != before:
         raise WirebookError(_not_orderable(name, "the order of some members changes its meaning"))
+    return FormattedDocument(name, data, text, source.problems)
 
 
 def _not_orderable(name: str, reason: str) -> Problem:

@@ -164,16 +164,15 @@ def _print_tables(folder: Path, tables: Sequence[TableSummary], *, as_json: bool
     """Print the list of the tables, with a column of staged rows if there are any."""
     has_staged = any(table.staged for table in tables)
     if as_json:
-        print_json({"tables": {table.name: _summary(table) for table in tables}})
+        summaries = {table.name: {"definition": table.definition, "rows": table.rows} for table in tables}
+        for table in tables:
+            if table.staged:
+                summaries[table.name]["staged"] = table.staged
+        print_json({"tables": summaries})
         return
     rows = [(table.name, table.definition, table.rows, table.staged)[: 3 + has_staged] for table in tables]
     print_table(("table", "definition", "rows", "staged")[: 3 + has_staged], rows)
     print_note(f"To show the first rows of a table: wirebook show {folder} TABLE")
-
-
-def _summary(table: TableSummary) -> dict[str, Any]:
-    staged = {"staged": table.staged} if table.staged else {}
-    return {"definition": table.definition, "rows": table.rows} | staged
 
 
 def print_rows(rows: pa.Table, *, title: str | None = None) -> None:

@@ -20,7 +20,7 @@ from wirebook.cli.output import print_json, print_note, print_table
 from wirebook.cli.sources import check_standard_input, load_catalog, outcomes_of
 
 if TYPE_CHECKING:
-    from wirebook.definitions.match.outcome import Outcome
+    pass
 
 
 def match(  # noqa: PLR0917 (options)
@@ -45,19 +45,14 @@ def match(  # noqa: PLR0917 (options)
         failed |= fail_on is not None and fail_on.is_met_by(outcome)
         if as_json:
             print_json(place.to_dict() | outcome.to_dict())
+        elif outcome.matched:
+            bindings = ", ".join(f"{name}={value}" for name, value in outcome.bindings.items())
+            rows.append((place, outcome.outcome, outcome.definition, bindings))
         else:
-            rows.append((place, outcome.outcome, outcome.definition or _nearest(outcome), _details(outcome)))
+            nearest = f"(nearest: {outcome.near[0].definition})" if outcome.near else ""
+            messages = "; ".join(problem.message for problem in outcome.problems)
+            rows.append((place, outcome.outcome, outcome.definition or nearest, messages))
     if not as_json:
         print_table(("message", "outcome", "definition", "bindings or problems"), rows)
     print_note(", ".join(f"{count:,} {name}" for name, count in counts.most_common()) or "no messages")
     return int(failed)
-
-
-def _nearest(outcome: Outcome) -> str:
-    return f"(nearest: {outcome.near[0].definition})" if outcome.near else ""
-
-
-def _details(outcome: Outcome) -> str:
-    if outcome.matched:
-        return ", ".join(f"{name}={value}" for name, value in outcome.bindings.items())
-    return "; ".join(problem.message for problem in outcome.problems)

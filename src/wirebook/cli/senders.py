@@ -129,16 +129,12 @@ def _kcat(wire: KafkaRecord, server: str) -> SendCommand:
     if wire.partition is not None:
         command.add("-p", str(wire.partition))
     for name, value in wire.headers or ():
-        command.add("-H", _kcat_header(command, name, value))
+        slot = f"protocoloptions.headers.{name}"
+        if not name or "=" in name:
+            command.add_problem(slot, "a name without '='", name)
+        command.add("-H", name if value is None else f"{name}={command.text(slot, value)}")
     _kcat_input(command, bytes_of(wire.key), bytes_of(wire.value))
     return command
-
-
-def _kcat_header(command: SendCommand, name: str, value: Any) -> str:
-    slot = f"protocoloptions.headers.{name}"
-    if not name or "=" in name:
-        command.add_problem(slot, "a name without '='", name)
-    return name if value is None else f"{name}={command.text(slot, value)}"
 
 
 def _kcat_input(command: SendCommand, key: bytes | None, value: bytes | None) -> None:

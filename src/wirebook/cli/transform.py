@@ -24,10 +24,10 @@ from wirebook.cli.options import (
     request_of,
 )
 from wirebook.cli.output import print_note, print_problems
-from wirebook.cli.sources import MessageLocation, check_standard_input, load_catalog, outcomes_of, read_context
+from wirebook.cli.sources import check_standard_input, load_catalog, outcomes_of, read_context
 
 if TYPE_CHECKING:
-    from wirebook.definitions.build.request import Built
+    pass
 
 
 def transform(
@@ -52,6 +52,7 @@ def transform(
 
     Exit codes: 0 all messages were converted, 1 some were not, 2 cannot run.
     """
+    from wirebook.bindings import to_line  # noqa: PLC0415
 
     check_standard_input(capture=capture, catalog=catalog, context=context)
     request = request_of(read_context(context), set_, attribute, property_, protocol, mode)
@@ -61,14 +62,8 @@ def transform(
     for place, outcome in outcomes_of(capture, loaded, endpoint):
         built = loaded.try_transform(outcome, to, request)
         counts["failed" if built.wire is None else "converted"] += 1
-        _print(place, built)
+        if built.wire is not None:
+            print(to_line(built.wire).decode())
+        print_problems(problem.at(file=place.file, line=place.line) for problem in built.problems)
     print_note(f"{counts['converted']:,} converted, {counts['failed']:,} failed")
     return FINDINGS if counts["failed"] else OK
-
-
-def _print(place: MessageLocation, built: Built) -> None:
-    from wirebook.bindings import to_line  # noqa: PLC0415
-
-    if built.wire is not None:
-        print(to_line(built.wire).decode())
-    print_problems(problem.at(file=place.file, line=place.line) for problem in built.problems)

@@ -100,11 +100,15 @@ class Fetcher:
 
     def _request(self, url: str) -> FetchedResponse | str:
         """Return the response, or the URL that it redirects to."""
-        self._check_origin(url)
+        self._check_time()
+        if not self.same_origin(url):
+            message = f"'{url}' has another origin than '{self.url}' and was not fetched"
+            raise WirebookError(Problem(code="fetch-failed", message=message, file=self.url, actual=url))
         self.requests += 1
         self._check(self.requests, self.limits.requests, "requests")
         cached = self.cache.get(url)
-        with self.client.stream("GET", url, headers=_if_changed(cached)) as response:
+        headers = {"If-None-Match": cached.etag} if cached and cached.etag else {}
+        with self.client.stream("GET", url, headers=headers) as response:
             if cached and response.status_code == httpx.codes.NOT_MODIFIED:
                 return cached
             if response.is_redirect:
@@ -132,12 +136,6 @@ class Fetcher:
 
     # -- limits -------------------------------------------------------------------------------------------------
 
-    def _check_origin(self, url: str) -> None:
-        self._check_time()
-        if not self.same_origin(url):
-            message = f"'{url}' has another origin than '{self.url}' and was not fetched"
-            raise WirebookError(Problem(code="fetch-failed", message=message, file=self.url, actual=url))
-
     def _check_time(self) -> None:
         if time.monotonic() > self.deadline:
             self._stop(self.limits.seconds, "seconds")
@@ -158,10 +156,6 @@ def _title(body: bytes) -> str:
     except (ValueError, TypeError, KeyError, RecursionError):
         return ""
     return f": {title[:200]}" if isinstance(title, str) else ""
-
-
-def _if_changed(cached: FetchedResponse | None) -> dict[str, str]:
-    return {"If-None-Match": cached.etag} if cached and cached.etag else {}
 
 
 def _failed(url: str, reason: str, status: int | None = None) -> Problem:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 
-from wirebook.client.fetch import DEFAULT_FETCH_LIMITS, Cache, FetchedResponse, Fetcher, FetchLimits
+from wirebook.client.fetch import DEFAULT_FETCH_LIMITS, Cache, Fetcher, FetchLimits
 from wirebook.core.names import GROUP_TYPES, collection_of
 from wirebook.core.xid import parse_xid
 from wirebook.problems import Problem, WirebookError
@@ -92,12 +92,10 @@ class _RegistryReader:
     def _page(self, url: str) -> tuple[Source, str | None]:
         self.requested.add(url)
         response = self.fetcher.get(url)
-        return self._parse(response), response.next
-
-    def _parse(self, response: FetchedResponse) -> Source:
         path = httpx.URL(response.url).path
         is_yaml = response.media_type in YAML_TYPES or path.endswith((".yaml", ".yml"))
-        return self._with_problems((read_yaml if is_yaml else read_json)(response.body, response.url, self.limits))
+        source = (read_yaml if is_yaml else read_json)(response.body, response.url, self.limits)
+        return self._with_problems(source), response.next
 
     def _with_problems(self, source: Source) -> Source:
         """Add the problems of a response to those of the document."""
@@ -131,14 +129,12 @@ class _RegistryReader:
             entity[collection] = {key: dict(member) if isinstance(member, dict) else member
                                   for key, member in members.items()}  # fmt: skip
             for member in entity[collection].values():
-                if isinstance(member, dict):
-                    self._complete_member(member, collection)
-
-    def _complete_member(self, member: dict[str, Any], collection: str) -> None:
-        if collection in GROUP_TYPES:
-            self._complete(member, (GROUP_TYPES[collection][1],))
-        elif collection in ("schemas", "versions"):
-            self._complete_schema(member)
+                if not isinstance(member, dict):
+                    continue
+                if collection in GROUP_TYPES:
+                    self._complete(member, (GROUP_TYPES[collection][1],))
+                elif collection in ("schemas", "versions"):
+                    self._complete_schema(member)
 
     def _inline(self, entity: dict[str, Any], collection: str) -> None:
         """Replace ``<collection>url`` by the collection, unless the entity has it."""

@@ -56,10 +56,11 @@ class DemoFolder:
         if manifest is not None and (manifest.messages, manifest.seed) != (messages, seed):
             had = f"'{self.root}' holds a demonstration of {manifest.messages:,} messages (seed {manifest.seed})"
             raise _foreign(had, "choose another folder with --to, or remove this one")
-        if manifest is None and self.root.exists() and not self._is_ours():
-            raise _foreign(
-                f"'{self.root}' contains files that are not of a demonstration", "choose another folder with --to"
-            )
+        if manifest is None and self.root.exists():
+            is_ours = self.root.is_dir() and {path.name for path in self.root.iterdir()} <= OURS
+            if not is_ours:
+                contents = f"'{self.root}' contains files that are not of a demonstration"
+                raise _foreign(contents, "choose another folder with --to")
         return manifest
 
     def make(self, messages: int, seed: int) -> DemoManifest:
@@ -84,9 +85,6 @@ class DemoFolder:
         manifest = DemoManifest(messages=messages, seed=seed, files=written.files, faults=written.faults)
         (self.root / MARKER).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
         return manifest
-
-    def _is_ours(self) -> bool:
-        return self.root.is_dir() and {path.name for path in self.root.iterdir()} <= OURS
 
 
 def _foreign(message: str, hint: str) -> WirebookError:

@@ -123,17 +123,17 @@ class MessageTemplates:
 
     def __init__(self) -> None:
         self.catalog = Catalog.load(CATALOGUE)
-        self.templates = {message_type.name: self._template(message_type) for message_type in MESSAGE_TYPES}
-
-    def _template(self, message_type: MessageType) -> LineTemplate:
-        return LineTemplate(
-            self.catalog.definitions[message_type.definition],
-            endpoint=message_type.endpoint,
-            mode=message_type.mode,
-            attributes=message_type.extras,
-            properties=message_type.properties,
-            content_type=message_type.content_type,
-        )
+        self.templates = {
+            message_type.name: LineTemplate(
+                self.catalog.definitions[message_type.definition],
+                endpoint=message_type.endpoint,
+                mode=message_type.mode,
+                attributes=message_type.extras,
+                properties=message_type.properties,
+                content_type=message_type.content_type,
+            )
+            for message_type in MESSAGE_TYPES
+        }
 
     @cached_property
     def _avro(self) -> Any:
@@ -144,9 +144,8 @@ class MessageTemplates:
         """The payload bytes of a message; None without data."""
         if data is None:
             return None
-        return orjson.dumps(data) if message_type.content_type == JSON else self._encode_avro(data)
-
-    def _encode_avro(self, data: dict[str, Any]) -> bytes:
+        if message_type.content_type == JSON:
+            return orjson.dumps(data)
         buffer = io.BytesIO()
         fastavro.schemaless_writer(buffer, self._avro, data | {"amount": Decimal(data["amount"]).scaleb(-2)})
         return buffer.getvalue()

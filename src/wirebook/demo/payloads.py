@@ -182,11 +182,6 @@ def settled(moment: Moment) -> MessageDraft:
 # -- on the road ----------------------------------------------------------------------------------------------------
 
 
-def _van(moment: Moment) -> tuple[Hub, int]:
-    bits = mixed(moment.number, 17)
-    return HUBS[bits % len(HUBS)], (bits >> 8) % world.VANS_PER_HUB
-
-
 def _where(hub: Hub, van: int, second: float) -> tuple[float, float]:
     """The position of a van, which circles its hub on a course of its own."""
     turn = second / (2400 + 90 * van) + van
@@ -195,7 +190,8 @@ def _where(hub: Hub, van: int, second: float) -> tuple[float, float]:
 
 
 def position(moment: Moment) -> MessageDraft:
-    (hub, van), random, second = _van(moment), moment.random, moment.second
+    random, second, bits = moment.random, moment.second, mixed(moment.number, 17)
+    hub, van = HUBS[bits % len(HUBS)], (bits >> 8) % world.VANS_PER_HUB
     lat, lon = _where(hub, van, second)
     stands = random.random() < 0.3
     data = {

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from wirebook.bindings import AnyMessage, to_line
+from wirebook.bindings import to_line
 from wirebook.bindings.wire import KafkaRecord
 from wirebook.bindings.write import WriteMode
 from wirebook.definitions.build.builder import BuildRequest, build
@@ -67,7 +67,9 @@ class LineTemplate:
         if built.errors or built.wire is None:
             raise WirebookError(*built.errors)
         wire = msgspec.structs.replace(built.wire, endpoint=endpoint, received=RECEIVED)
-        self._parts, self._gaps = _split(to_line(_with_place(wire)).decode())
+        if isinstance(wire, KafkaRecord):
+            wire = msgspec.structs.replace(wire, partition=0, offset=OFFSET, timestamp=TIME)
+        self._parts, self._gaps = _split(to_line(wire).decode())
 
     def fill(self, values: Mapping[str, str], data: bytes | None) -> bytes:
         """One line of the capture format. Values must not need escapes in JSON."""
@@ -88,13 +90,6 @@ class LineTemplate:
             return msgspec.json.encode({"base64": data}).decode()
 
 
-def _with_place(wire: AnyMessage) -> AnyMessage:
-    """A Kafka record also has a partition and an offset."""
-    if isinstance(wire, KafkaRecord):
-        return msgspec.structs.replace(wire, partition=0, offset=OFFSET, timestamp=TIME)
-    return wire
-
-
 _GAP: Final = re.compile("|".join((rf'\\?"{DATA}\\?"', r"ZZ\w+?ZZ", *_FIXED)))
 
 
@@ -105,10 +100,7 @@ def _split(line: str) -> tuple[list[str], list[tuple[int, str]]]:
     end = 0
     for gap in _GAP.finditer(line):
         parts += [line[end : gap.start()], gap[0]]
-        gaps.append((len(parts) - 1, _name(gap[0])))
+        name = _FIXED.get(gap[0]) or gap[0].strip('\\"')[2:-2]
+        gaps.append((len(parts) - 1, name))
         end = gap.end()
     return [*parts, line[end:]], gaps
-
-
-def _name(text: str) -> str:
-    return _FIXED.get(text) or text.strip('\\"')[2:-2]

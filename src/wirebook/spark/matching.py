@@ -9,7 +9,7 @@ Rows: one per message. A batch of events gives several, an empty batch none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import orjson
@@ -17,11 +17,10 @@ import pyarrow as pa
 
 from wirebook.catalog import Catalog
 from wirebook.core.collector import without_collector
-from wirebook.definitions.match.outcome import Outcome
 from wirebook.landing.chunks import Chunk
 from wirebook.landing.runs.engine import CatalogueEngine, engine_for
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, TableLayout
-from wirebook.landing.tables.reference_rows import MessageOrigin, dead_letter
+from wirebook.landing.tables.reference_rows import dead_letter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,20 +76,19 @@ def outcomes_of(batch: pa.RecordBatch, engine: CatalogueEngine) -> pa.Table:
         rest[block.places] = False
         places.append(block.places)
         parts.append(_settled(layout, block.rows, engine.xids_of(block)))
-    rows = [(origin.line, _row(origin, outcome)) for origin, outcome in engine.outcomes(chunk.only(rest)) if outcome]
-    places.append(np.array([line for line, _ in rows], np.int64))
-    parts.append(pa.Table.from_pylist([row for _, row in rows], schema=OUTCOME_SCHEMA))
+    lines, rows = [], []
+    for origin, outcome in engine.outcomes(chunk.only(rest)):
+        if outcome:
+            row = dead_letter(outcome, origin)
+            lines.append(origin.line)
+            rows.append(row | {"index": row["_index"], "bindings": list(outcome.bindings.items())})
+    places.append(np.array(lines, np.int64))
+    parts.append(pa.Table.from_pylist(rows, schema=OUTCOME_SCHEMA))
     outcomes = pa.concat_tables(parts)
     records = pa.Table.from_batches([batch]).take(pa.array(np.concatenate(places), pa.int64()))
     for field, column in zip(OUTCOME_SCHEMA, outcomes.columns, strict=True):
         records = records.append_column(field, column)
     return records
-
-
-def _row(origin: MessageOrigin, outcome: Outcome) -> dict[str, Any]:
-    row = dead_letter(outcome, origin)
-    row |= {"index": row["_index"], "bindings": list(outcome.bindings.items())}
-    return {name: row[name] for name in OUTCOME_SCHEMA.names}
 
 
 def _settled(layout: TableLayout, table: pa.Table, definitions: pa.StringArray) -> pa.Table:

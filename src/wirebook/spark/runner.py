@@ -61,7 +61,7 @@ class SparkRunner:
         with spark_failures():
             frame = self._spark.range(0, len(tasks), 1, len(tasks))
             rows = frame.mapInArrow(partial(run_rows, job, tasks), "task long, result binary").collect()
-            if len(rows) < len(tasks):  # a Java that dies while it hands them over is no error to PySpark
+            if len(rows) < len(tasks):  # PySpark reports no error if Java ends while it sends them
                 raise ConnectionError
         decoded = {row["task"]: msgspec.msgpack.decode(bytes(row["result"]), type=TaskResult) for row in rows}
         return [decoded[number] for number in range(len(tasks))]
@@ -80,8 +80,11 @@ def spark_failures() -> Iterator[None]:
     except WirebookError:
         raise
     except Exception as error:
-        missing = missing_extra(error) if isinstance(error, ImportError) else None
-        raise missing or WirebookError(_spark_failed(error)) from error
+        if isinstance(error, ImportError) and (missing := missing_extra(error)):
+            raise missing from error
+        message = f"Spark stopped: {_cause(error)[:MAX_MESSAGE]}"
+        hint = "run the command again to continue where it stopped; WIREBOOK_SPARK_LOG=error shows Spark's messages"
+        raise WirebookError(Problem(code="spark-failed", message=message, hint=hint)) from error
     finally:
         root.removeFilter(_is_not_py4j)
 
@@ -90,11 +93,6 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
     """py4j sometimes logs a lost connection with a traceback through the root logger. The exception reports it
     already."""
     return "py4j" not in Path(record.pathname).parts
-
-
-def _spark_failed(error: Exception) -> Problem:
-    hint = "run the command again to continue where it stopped; WIREBOOK_SPARK_LOG=error shows Spark's messages"
-    return Problem(code="spark-failed", message=f"Spark stopped: {_cause(error)[:MAX_MESSAGE]}", hint=hint)
 
 
 def _cause(error: Exception) -> str:

@@ -89,7 +89,7 @@ def _killing_java_on_failure() -> Iterator[None]:
     popen, started = gateway.Popen, []
 
     def start(*args: Any, **options: Any) -> Any:
-        with _deferring_interrupts():  # else one may come before the process is noted
+        with _deferring_interrupts():  # else Ctrl-C may come before the process is in the list
             started.append(popen(*args, **options))
         return started[-1]
 

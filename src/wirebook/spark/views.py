@@ -62,7 +62,8 @@ class Views:
         names = ", ".join(spark_name(name) for name in schema.names)
         parts = []
         if table.files:
-            source = self._spark_source(table.name)
+            folder = str(self._folder / table.name).replace("`", "``")
+            source = f"delta.`{folder}`" if self._format == "delta" else f"wirebook.wirebook.{spark_name(table.name)}"
             if self._format == "parquet":
                 source = spark_name(f"_files_of_{table.name}")
                 path = spark_text(_escaped(self._folder / table.name))
@@ -71,10 +72,6 @@ class Views:
         if table.staged:
             parts.append(self._spark_staged(table.name, schema))
         yield f"{_temporary(spark_name(table.name))} AS\n" + "\nUNION ALL\n".join(parts)
-
-    def _spark_source(self, name: str) -> str:
-        path = str(self._folder / name).replace("`", "``")
-        return f"delta.`{path}`" if self._format == "delta" else f"wirebook.wirebook.{spark_name(name)}"
 
     def _spark_staged(self, name: str, schema: pa.Schema) -> str:
         own = {field.name for field in own_columns(schema, self._staged)}

@@ -36,7 +36,7 @@ from wirebook.text.member_counts import count_members
 TEXT: Final = str | None | msgspec.UnsetType
 EXTENSION: Final = str | bool | int | None | msgspec.UnsetType
 DATA: Final = ("data", "data_base64")
-# Where attributes have no prefix: what is beside an event is one only if the event has it too.
+# Protocols whose attributes have no prefix. A property is an attribute only if the event has one of that name.
 UNPREFIXED: Final = ("MQTT/5.0",)
 
 
@@ -79,9 +79,12 @@ def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
     bodies = frame.payload.fill_null(b"").to_pylist()
     columns = {name: list(map(attrgetter(name), events)) for name in (*names, *DATA)}
     doubtful = frame.doubtful | ~decoded | _unknown_members(bodies, columns)
-    attributes = {name: _attribute(columns[name]) for name in names}
-    for column in attributes.values():
-        doubtful |= column.doubtful
+    attributes = {}
+    for name in names:
+        text, odd = texts(columns[name])
+        is_null = np.fromiter(map(is_, columns[name], repeat(None)), bool, len(events))
+        attributes[name] = SlotColumn(text, odd & _is_set(columns[name]) & ~is_null)
+        doubtful |= attributes[name].doubtful
     doubtful |= (
         ~sound_attributes(attributes, len(events))
         | _not_json(attributes["datacontenttype"])
@@ -93,7 +96,7 @@ def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
         mode="structured",
         attributes=attributes,
         data_content_type=SlotColumn(pc.fill_null(declared, "application/json"), doubtful),
-        payload=_data(columns["data"]),
+        payload=pa.array([None if data is UNSET else bytes(data) for data in columns["data"]], pa.binary()),
         doubtful=doubtful | _is_set(columns["data_base64"]),
         json_values=True,
         _columns={},
@@ -124,12 +127,6 @@ def _is_set(values: Sequence[Any]) -> Any:
     return ~np.fromiter(map(is_, values, repeat(UNSET)), bool, len(values))
 
 
-def _attribute(values: list[Any]) -> SlotColumn:
-    text, odd = texts(values)
-    missing = np.fromiter(map(is_, values, repeat(None)), bool, len(values)) | ~_is_set(values)
-    return SlotColumn(text, odd & ~missing)
-
-
 def _overridden(frame: Frame, attributes: dict[str, SlotColumn]) -> Any:
     """A mask of the messages whose headers contradict the event; the reference reports it, and the event wins."""
     overridden = np.zeros(len(frame), bool)
@@ -146,7 +143,3 @@ def _not_json(content_type: SlotColumn) -> Any:
     encoded = content_type.text.dictionary_encode()
     other = np.array([False, *(not is_json(text) for text in encoded.dictionary.to_pylist())])
     return other[codes_of(encoded)]
-
-
-def _data(values: list[Any]) -> pa.BinaryArray:
-    return pa.array([None if value is UNSET else bytes(value) for value in values], pa.binary())

@@ -39,7 +39,7 @@ from wirebook.text.mediatypes import is_media_type
 T = TypeVar("T")
 
 ENVELOPED: Final = "application/cloudevents"
-# Protocols whose bare messages may be structured events, and only the context can tell.
+# Protocols whose messages may lack a content type; only the definition tells whether they are structured events.
 HIDING: Final = ("MQTT/3.1.1", "NATS")
 
 
@@ -152,21 +152,18 @@ def _split(protocol: str, parts: WireColumns, rows: Rows) -> Iterator[Frame]:
         yield natives
         if protocol in HIDING:
             yield from _hidden(natives)
-    if structured.any():  # attributes and data are still in the body: see `spark.events`
+    if structured.any():  # `events.structured_frame` reads attributes and data from the body
         yield replace(_events(protocol, parts, rows).take(np.flatnonzero(structured)), mode="structured")
 
 
 def _enveloped(content_type: SlotColumn) -> tuple[Mask, Mask]:
     """A mask of the content types that announce CloudEvents, and a mask of those that are read here."""
     encoded = content_type.text.dictionary_encode()
-    kinds = [0] + [_envelope_kind(text) for text in encoded.dictionary.to_pylist()]
-    kind = np.array(kinds)[codes_of(encoded)]
-    return kind > 0, kind == 1
-
-
-def _envelope_kind(content_type: str) -> int:
-    media_type = content_type.partition(";")[0].strip().lower()
-    return 0 if not media_type.startswith(ENVELOPED) else 1 if media_type == MEDIA_TYPE else 2
+    media_types = [text.partition(";")[0].strip().lower() for text in encoded.dictionary.to_pylist()]
+    enveloped = np.array([False, *(media_type.startswith(ENVELOPED) for media_type in media_types)])
+    structured = np.array([False, *(media_type == MEDIA_TYPE for media_type in media_types)])
+    codes = codes_of(encoded)
+    return enveloped[codes], structured[codes]
 
 
 def _claims(protocol: str, parts: WireColumns) -> tuple[Mask, Mask]:

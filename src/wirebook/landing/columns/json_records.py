@@ -28,8 +28,8 @@ from wirebook.landing.columns.records import DecodedRecords, RecordFields
 from wirebook.landing.columns.slot_columns import Mask, Rows, SlotColumn, instants, mask_of
 
 BLOCK: Final = 2048  # lines parsed in one call
-FEW: Final = 64  # lines that are not worth a call
-HEAD: Final = 128  # bytes of a line in which its protocol is looked for
+FEW: Final = 64  # lines for which a call costs more than it saves
+HEAD: Final = 128  # bytes of a line that are searched for its protocol
 PARSED: Final = {protocol: cls for protocol, cls in CLASSES.items() if cls is not AmqpMessage}
 
 _PAIRS: Final = pa.list_(pa.list_(pa.string()))
@@ -130,7 +130,8 @@ def _places_of(word: bytes, text: bytes) -> Rows:
 
 
 def _part(lines: pa.LargeBinaryArray, rows: Rows, protocol: str, cls: type[AnyMessage]) -> _Part | None:
-    table, places = read_lines(lines, _schema(cls))
+    schema = pa.schema([(name, _TYPES.get(name, pa.string())) for name in ("protocol", *MEMBERS[cls])])
+    table, places = read_lines(lines, schema)
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     columns = {name: column for name, column in columns.items() if column.null_count < len(column)}
     if "protocol" not in columns:
@@ -139,10 +140,6 @@ def _part(lines: pa.LargeBinaryArray, rows: Rows, protocol: str, cls: type[AnyMe
     if not certain.all():
         columns = {name: column.filter(pa.array(certain)) for name, column in columns.items()}
     return _Part(protocol, rows[places[certain]], JsonFields(cls, columns))
-
-
-def _schema(cls: type[AnyMessage]) -> pa.Schema:
-    return pa.schema([(name, _TYPES.get(name, pa.string())) for name in ("protocol", *MEMBERS[cls])])
 
 
 # -- parsing --------------------------------------------------------------------------------------------------------
@@ -159,21 +156,21 @@ def read_lines(lines: pa.LargeBinaryArray, schema: pa.Schema) -> tuple[pa.Table,
     failures, allowed = 0, 8 + len(lines) // 128
     while todo and failures <= allowed:
         begin, end = todo.pop()
-        endpoints = _attempt(lines.slice(begin, end - begin), schema)
-        if isinstance(endpoints, pa.Table):
-            tables.append(endpoints)
+        parsed = _attempt(lines.slice(begin, end - begin), schema)
+        if isinstance(parsed, pa.Table):
+            tables.append(parsed)
             places.append(np.arange(begin, end))
         else:
             failures += 1
-            todo += _without(begin, end, endpoints)
+            todo += _without(begin, end, parsed)
     return pa.concat_tables(tables), np.concatenate(places)
 
 
 def _attempt(lines: pa.LargeBinaryArray, schema: pa.Schema) -> pa.Table | int | None:
     """The columns of lines if all are valid; else the position of an invalid line, if it is known."""
     try:
-        joined = pc.binary_join(_as_list(lines.cast(pa.large_string())), pa.scalar("\n", pa.large_string()))
-        text = joined.buffers()[2]
+        one_list = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines.cast(pa.large_string()))
+        text = pc.binary_join(one_list, pa.scalar("\n", pa.large_string())).buffers()[2]
         table = pj.read_json(
             pa.BufferReader(text),
             read_options=pj.ReadOptions(use_threads=False, block_size=text.size + 1),
@@ -183,10 +180,6 @@ def _attempt(lines: pa.LargeBinaryArray, schema: pa.Schema) -> pa.Table | int | 
         named = _ROW.search(str(error))
         return int(named[1]) if named and int(named[1]) < len(lines) else None
     return table if len(table) == len(lines) else None
-
-
-def _as_list(lines: pa.LargeStringArray) -> pa.ListArray:
-    return pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
 
 
 def _without(begin: int, end: int, failed: int | None) -> list[tuple[int, int]]:
@@ -212,7 +205,7 @@ class JsonFields(ParquetFields):
         self._nothing = np.zeros(len(columns["protocol"]), bool)
 
     def _sound(self, name: str, column: pa.Array) -> Mask:
-        if name == "received":  # held to its form where it becomes a time
+        if name == "received":  # checked where it is parsed
             return ~self._nothing
         if name == "properties":
             ranges = [is_within(low, high, column.field(inner)) for inner, (low, high) in _INTEGERS.items()]

@@ -37,9 +37,9 @@ from wirebook.landing.columns.slot_columns import (
     mask_of,
 )
 
-# Types whose canonical form is the text itself, once it has no control characters.
+# Types whose canonical form is the text itself if it has no control characters.
 TEXT_TYPES: Final = frozenset({"string", "ascii", "uritemplate", "any"})
-# A pattern that only values of the type fit (not all of them: the rest is left to the reference).
+# Patterns that match only values of the type. The reference decides the values that they miss.
 TYPE_PATTERNS: Final = {
     "symbol": r"^[A-Za-z0-9_]+$",
     "boolean": r"^(true|false)$",
@@ -174,22 +174,17 @@ def _part_keys(frame: Frame, part: MaskPart) -> Sequence[Any]:
     cut = pc.split_pattern(column.text, part.separator)
     counts = pc.fill_null(pc.list_value_length(cut), 0).to_numpy(zero_copy_only=False)
     fits = counts == part.segments if part.segments else counts > max(part.positions)
-    keys = np.full(len(frame), None, dtype=object)
+    keys: list[Any] = [None] * len(frame)
     rows = np.flatnonzero(fits)
     if len(rows):
         matching = cut.take(pa.array(rows))
         segments = [pc.list_element(matching, position).to_pylist() for position in part.positions]
-        keys[rows] = _tuples(segments, len(rows))
-    return keys.tolist()
-
-
-def _tuples(segments: list[list[str]], count: int) -> Any:
-    keys = np.empty(count, dtype=object)
-    keys[:] = list(zip(*segments, strict=True))
+        for row, *key in zip(rows.tolist(), *segments, strict=True):
+            keys[row] = tuple(key)
     return keys
 
 
-# -- pairs against their patterns -----------------------------------------------------------------------------------
+# -- comparing pairs with patterns ----------------------------------------------------------------------------------
 
 
 def _by_pattern(pairs: CandidatePairs, patterns: Patterns) -> Iterator[tuple[int, Rows]]:
@@ -221,7 +216,7 @@ def _check_pattern(frame: Frame, pattern: DefinitionPattern, rows: Rows, members
         if check.of_request and frame.protocol == "HTTP":
             method = frame.column(BARE, "method")
             verdict.certain &= np.zeros(len(rows), bool) if method is None else method.take(rows).present
-    if kind is None and frame.is_reinterpreted:  # the message as it came may fit, and is a rival then
+    if kind is None and frame.is_reinterpreted:  # the message may also match as it was received
         verdict.certain &= ~verdict.fits
     return verdict
 
@@ -233,9 +228,9 @@ def _apply_check(verdict: CandidateFit, check: SlotCheck, column: SlotColumn, ex
     sure = np.where(present, certain, True) & ~column.doubtful
     if check.ranks_when_present:
         sure &= present
-    if check.uri and not fits.all():  # as the reference percent-encodes it, it may fit
+    if check.uri and not fits.all():  # it may match after the reference has percent-encoded it
         sure &= fits | ~_not_in_uri(column.text)
-    if check.lists:  # of a list a member may fit; which one a template takes depends on other slots
+    if check.lists:  # one member may match; which one a template binds depends on other slots
         sure &= ~mask_of(pc.match_substring(column.text, ",")) | (fits & (not check.segments))
     verdict.certain &= sure | ~verdict.fits
     verdict.fits &= np.where(present, fits, not check.needed)
@@ -248,7 +243,7 @@ def _fit(verdict: CandidateFit, check: SlotCheck, text: pa.StringArray, expected
         return _fits_media_type(check.media_type, text), everywhere
     typed = _of_type(check.type, text)
     if check.literal:
-        if check.type == "any" and check.literal != "text":  # a text is no number here, whatever it says
+        if check.type == "any" and check.literal != "text":  # a string is not equal to a number with the same text
             return np.zeros(len(text), bool), np.zeros(len(text), bool)
         same = mask_of(pc.equal(text, expected[0]))
         return (same, everywhere) if check.literal == "text" else (same & typed, same & typed)
@@ -289,7 +284,7 @@ def _fit_template(
         fits &= mask_of(pc.equal(cut.field(f"l{number}"), literal))
     for place, number in enumerate(check.placeholders):
         captured = cut.field(f"p{place}")
-        if check.uri:  # an escape is decoded before it is compared: the reference does that
+        if check.uri:  # the reference decodes escapes before it compares
             certain &= ~mask_of(pc.match_substring(captured, "%"))
         known = verdict.captures.setdefault(number, captured)
         if known is not captured:
@@ -298,7 +293,7 @@ def _fit_template(
     return fits, certain
 
 
-# -- the best of a row ----------------------------------------------------------------------------------------------
+# -- best match of a row --------------------------------------------------------------------------------------------
 
 
 def _best(pairs: CandidatePairs, fits: Mask, certain: Mask, rank: Rows, count: int) -> Rows:
@@ -332,7 +327,7 @@ def _matched(frame: Frame, pairs: CandidatePairs, winners: _Winners) -> Iterator
     order = np.lexsort((definitions, groups))
     chosen, definitions, groups = winners.places[order], definitions[order], groups[order]
     ordered = frame.take(pairs.rows[chosen])
-    where = np.zeros(len(pairs.rows), np.int64)  # the place of a pair among those of its pattern
+    where = np.zeros(len(pairs.rows), np.int64)  # the position of a pair among those of its pattern
     for places, _ in winners.captures.values():
         where[places] = np.arange(len(places))
     starts = np.flatnonzero(np.concatenate(([True], groups[1:] != groups[:-1]))).tolist()

@@ -34,7 +34,7 @@ from wirebook.landing.columns.slot_columns import (
 from wirebook.landing.tables.layout import INSTANT
 
 Columns = Mapping[str, pa.Array]
-UNSURE: Final = object()  # in the place of an object that is not certainly the member's
+UNSURE: Final = object()  # stands for a value that the reference must read
 
 
 class ParquetRecords:
@@ -44,7 +44,10 @@ class ParquetRecords:
         self._count = len(batch)
         names = [name for name in ("protocol", *EXPECTED) if name in batch.schema.names]
         self._is_sound = len({*batch.schema.names}) == len(batch.schema.names)
-        self._columns = {name: _decoded(batch.column(name)) for name in names} if self._is_sound else {}
+        self._columns = {name: batch.column(name) for name in names} if self._is_sound else {}
+        for name, column in self._columns.items():
+            if pa.types.is_dictionary(column.type):
+                self._columns[name] = column.dictionary_decode()
 
     def _column(self, name: str, type_: pa.DataType) -> pa.Array:
         return self._columns[name] if name in self._columns else pa.nulls(self._count, type_)
@@ -156,10 +159,6 @@ class ParquetFields:
 # -- columns --------------------------------------------------------------------------------------------------------
 
 
-def _decoded(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-
-
 def _is_texts(type_: pa.DataType) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
@@ -224,19 +223,17 @@ _NO_PAIRS: Final = FlatPairs(0, np.zeros(0, np.int64), _NO_TEXTS, _NO_TEXTS, Fal
 
 def _list_of_pairs(column: pa.Array) -> FlatPairs:
     """The pairs of a column of type ``list<struct<name, value>>`` or map."""
-    lists = _of_map(column) if pa.types.is_map(column.type) else column
+    lists = column
+    if pa.types.is_map(column.type):
+        whole = column.take(pa.array(np.arange(len(column))))  # a slice has the keys and items of the whole array
+        entries = pa.StructArray.from_arrays([whole.keys, whole.items], ["name", "value"])
+        lists = pa.ListArray.from_arrays(whole.offsets, entries, mask=whole.is_null())
     if not _is_list_of_pairs(lists.type):
         return _NO_PAIRS._replace(length=len(column))
     pairs = lists.flatten()
     counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     owners = np.repeat(np.arange(len(column)), counts)
     return FlatPairs(len(column), owners, pc.struct_field(pairs, "name"), pc.struct_field(pairs, "value"))
-
-
-def _of_map(column: pa.MapArray) -> pa.ListArray:
-    whole = column.take(pa.array(np.arange(len(column))))  # keys and items of a slice are those of the whole
-    pairs = pa.StructArray.from_arrays([whole.keys, whole.items], ["name", "value"])
-    return pa.ListArray.from_arrays(whole.offsets, pairs, mask=whole.is_null())
 
 
 def _is_list_of_pairs(type_: pa.DataType) -> bool:
@@ -246,7 +243,7 @@ def _is_list_of_pairs(type_: pa.DataType) -> bool:
     return all(place >= 0 and _is_text_or_bytes(type_.value_type.field(place).type) for place in places)
 
 
-# -- what a member must be ------------------------------------------------------------------------------------------
+# -- checks of members ----------------------------------------------------------------------------------------------
 
 
 def _mqtt_properties(value: Any) -> Any:

@@ -10,17 +10,17 @@ Spec: docs/decisions/0004; docs/semantics.md D15-D20, D48.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from wirebook.definitions.compile.definition import Constraint, Definition
+from wirebook.definitions.compile.definition import Constraint, Definition, Entries
 from wirebook.definitions.compile.mediatype import MediaType
 from wirebook.definitions.compile.slots import ENVELOPE, EVENT_FORMAT
-from wirebook.definitions.compile.uritemplate import Piece, Template
+from wirebook.definitions.compile.uritemplate import Template
 from wirebook.definitions.match.selection import EndpointScope
 from wirebook.landing.columns.slot_columns import Rows
 
@@ -96,25 +96,8 @@ class Patterns:
         self.names: list[tuple[str, ...]] = []
         self.pattern_of = np.full(len(definitions), -1, np.int64)
         self.member_of = np.zeros(len(definitions), np.int64)
-        self._add_all(scope, shows_protocol)
-        self.ranks = {structured: self._ranked(shows_protocol, structured) for structured in (False, True)}
-        members = scope.members
-        self.in_scope = np.array([members is None or definition.xid in members for definition in definitions], bool)
-        modes = (definition.mode or scope.constraints.mode for definition in definitions if definition.is_cloudevent)
-        self.asks_structured = "structured" in modes
-
-    def rank(self, mode: str | None) -> Rows:
-        """The rank of each definition for messages of a mode; the highest wins."""
-        return self.ranks[mode == "structured"]
-
-    def _ranked(self, shows_protocol: bool, structured: bool) -> Rows:
-        ranks = [static_rank(definition, shows_protocol, structured) for definition in self.definitions]
-        order = {rank: number for number, rank in enumerate(sorted(set(ranks)))}
-        return np.array([order[rank] for rank in ranks], np.int64)
-
-    def _add_all(self, scope: EndpointScope, shows_protocol: bool) -> None:
         numbers: dict[PatternKey, int] = {}
-        for place, definition in enumerate(self.definitions):
+        for place, definition in enumerate(definitions):
             compiled = compile_pattern(definition, scope, shows_protocol)
             self.names.append(compiled.names if compiled else ())
             if compiled is None:
@@ -125,6 +108,19 @@ class Patterns:
             self.pattern_of[place] = number
             self.member_of[place] = len(self.patterns[number].texts)
             self.patterns[number].texts.append(compiled.texts)
+        self.ranks: dict[bool, Rows] = {}
+        for structured in (False, True):
+            ranks = [static_rank(definition, shows_protocol, structured) for definition in definitions]
+            order = {rank: position for position, rank in enumerate(sorted(set(ranks)))}
+            self.ranks[structured] = np.array([order[rank] for rank in ranks], np.int64)
+        members = scope.members
+        self.in_scope = np.array([members is None or definition.xid in members for definition in definitions], bool)
+        modes = (definition.mode or scope.constraints.mode for definition in definitions if definition.is_cloudevent)
+        self.asks_structured = "structured" in modes
+
+    def rank(self, mode: str | None) -> Rows:
+        """The rank of each definition for messages of a mode; the highest wins."""
+        return self.ranks[mode == "structured"]
 
 
 def static_rank(definition: Definition, shows_protocol: bool, structured: bool) -> tuple[int, int, int, int]:
@@ -152,14 +148,16 @@ def compile_pattern(definition: Definition, scope: EndpointScope, shows_protocol
     """Split a definition into key, texts and names; None if a slot is not one column, or a value can be split in two
     ways."""
     builder = _PatternBuilder()
-    for constraint, lists in _constraints(definition, shows_protocol):
-        if constraint is None or not builder.add(constraint, lists, optional=False):
+    for constraint in definition.constraints:
+        if _is_observed(constraint, shows_protocol) and not builder.add(constraint, lists=False, optional=False):
+            return None
+    for group in definition.entries if shows_protocol else ():
+        is_transport = all(entry.kind.transport for entry in group.entries)
+        if not is_transport and not builder.add_entries(group, of_request=False):
             return None
     own = len(builder.names)
     for group in scope.constraints.entries if shows_protocol else ():
-        if len(group.entries) > 1 or group.section == "query":
-            return None
-        if not builder.add(group.entries[0], group.lists, optional=True, of_request=True):
+        if not builder.add_entries(group, of_request=True):
             return None
     for constraint in scope.constraints.constraints_for(definition) if shows_protocol else ():
         if not builder.add(constraint, lists=False, optional=True):
@@ -174,18 +172,6 @@ def compile_pattern(definition: Definition, scope: EndpointScope, shows_protocol
     return PatternParts(key, tuple(builder.texts), tuple(builder.names))
 
 
-def _constraints(definition: Definition, shows_protocol: bool) -> Iterator[tuple[Constraint | None, bool]]:
-    """Each observed constraint, and whether its value may be one of a list; None for entries that are not one
-    column."""
-    for constraint in definition.constraints:
-        if _is_observed(constraint, shows_protocol):
-            yield constraint, False
-    for group in definition.entries if shows_protocol else ():
-        if not all(entry.kind.transport for entry in group.entries):
-            alone = len(group.entries) == 1 and group.section != "query"
-            yield (group.entries[0] if alone else None), group.lists
-
-
 class _PatternBuilder:
     """Splits constraints one after the other."""
 
@@ -194,15 +180,23 @@ class _PatternBuilder:
         self.texts: list[str] = []
         self.names: dict[str, int] = {}
 
+    def add_entries(self, group: Entries, *, of_request: bool) -> bool:
+        """Add the check of the only entry of a group; False if the group is not one column."""
+        if len(group.entries) > 1 or group.section == "query":
+            return False
+        return self.add(group.entries[0], group.lists, optional=of_request, of_request=of_request)
+
     def add(self, constraint: Constraint, lists: bool, *, optional: bool, of_request: bool = False) -> bool:
         """Add the check of a constraint; False if columns cannot check it."""
         needed = not optional and (constraint.required or constraint.implies_presence)
+        # Presence changes the rank, except of the event format, which all structured messages have.
+        ranks = constraint.fixed and not constraint.implies_presence and constraint.slot.name != EVENT_FORMAT
         check = SlotCheck(
             constraint.slot.section,
             constraint.slot.name,
             constraint.type,
             needed,
-            ranks_when_present=_ranks_when_present(constraint) and not optional,
+            ranks_when_present=ranks and not optional,
             of_request=of_request,
             lists=lists,
             media_type=constraint.media_type,
@@ -228,11 +222,6 @@ class _PatternBuilder:
         return True
 
 
-def _ranks_when_present(constraint: Constraint) -> bool:
-    """Whether the rank depends on the presence of the value. (All structured messages have an event format.)"""
-    return constraint.fixed and not constraint.implies_presence and constraint.slot.name != EVENT_FORMAT
-
-
 def _segments(template: Template) -> tuple[str, list[str]]:
     """The regular expression that splits a value like the template, and the literal segments.
 
@@ -246,16 +235,13 @@ def _segments(template: Template) -> tuple[str, list[str]]:
     parts, placeholders = list[str](), 0
     for piece in template.pieces:
         if piece.names:
-            parts.append(_around(piece, f"(?P<p{placeholders}>{bound})"))
+            prefix, suffix = map(_escaped, piece.literals)
+            parts.append(f"{prefix}(?P<p{placeholders}>{bound}){suffix}")
             placeholders += 1
         else:
             parts.append(f"(?P<l{len(literals)}>{inside})")
             literals.append(piece.literals[0])
     return rf"\A{_escaped(place.separator).join(parts)}\z", literals
-
-
-def _around(piece: Piece, group: str) -> str:
-    return _escaped(piece.literals[0]) + group + _escaped(piece.literals[1])
 
 
 def _in_class(characters: str) -> str:

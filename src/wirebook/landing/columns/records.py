@@ -20,7 +20,7 @@ from wirebook.bindings.capture import MEMBERS
 from wirebook.bindings.wire import CLASSES, AnyMessage, Base64
 from wirebook.landing.columns.slot_columns import Mask, RepeatedColumns, Rows, SlotColumn, instants, mask_of, texts
 
-# Types of AMQP whose values are texts.
+# AMQP types whose values are strings.
 TEXTUAL: Final = ("string", "symbol", "timestamp", "uuid")
 
 

@@ -72,7 +72,7 @@ class ColumnRows:
             "_endpoint": self.records.endpoints.take(places),
             "_protocol": pa.repeat(pa.scalar(frame.protocol, pa.string()), count),
             "_catalogue": pa.repeat(pa.scalar(self.catalogue, pa.string()), count),
-            "_tombstone": pa.repeat(pa.scalar(False), count),  # tombstones are the reference's
+            "_tombstone": pa.repeat(pa.scalar(False), count),  # the reference lands tombstones
         }, timely[frame.rows]
 
 
@@ -164,11 +164,14 @@ def read_payloads(
 ) -> PayloadColumns:
     """Decode the payloads of the rows from `start` to `stop`. Rows without data (such as tombstones) go to the
     reference."""
-    payloads = _with_empty(frame, frame.payload.slice(start, stop - start), schema)
+    payloads = frame.payload.slice(start, stop - start)
+    is_distinct = frame.protocol not in EMPTY_IS_NONE or frame.mode == "structured"
+    if not is_distinct and schema is not None and payloads.null_count:
+        payloads = pc.fill_null(payloads, b"")  # the protocol has no null, and the schema may accept zero bytes
     if confluent_prefix and schema is not None and frame.protocol == "KAFKA" and frame.mode != "structured":
         payloads = column_without_prefix(payloads, schema)
     there = mask_of(payloads.is_valid())
-    if schema is None:  # the JSON value of a structured event is written anew, which the reference does
+    if schema is None:  # the reference writes the JSON data of structured events
         return PayloadColumns(start, {"": payloads}, ~there if frame.json_values else np.ones(len(there), bool))
     readings = [
         (rows, schema.read_column(payloads if rows is None else payloads.take(pa.array(rows)), content_type))
@@ -183,23 +186,11 @@ def read_payloads(
     return PayloadColumns(start, columns, settled & there)
 
 
-def _with_empty(frame: Frame, payloads: pa.BinaryArray, schema: CompiledSchema | None) -> pa.BinaryArray:
-    """Replace null by an empty payload where the protocol cannot distinguish them and the schema may accept zero
-    bytes."""
-    is_distinct = frame.protocol not in EMPTY_IS_NONE or frame.mode == "structured"
-    return payloads if is_distinct or schema is None or not payloads.null_count else pc.fill_null(payloads, b"")
-
-
 def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:
     """Each content type of some rows with the rows that have it; None for all of the rows."""
-    codes, content_types = frame.once("content types", lambda: _content_types(frame))
-    chosen = codes[start:stop]
-    distinct = np.unique(chosen).tolist()
+    encoded = frame.once("content types", lambda: pc.dictionary_encode(frame.payload_type))
+    codes = codes_of(encoded.slice(start, stop - start))
+    distinct = np.unique(codes).tolist()
     for code in distinct:
-        yield content_types[code], None if len(distinct) == 1 else np.flatnonzero(chosen == code)
-
-
-def _content_types(frame: Frame) -> tuple[Rows, list[str | None]]:
-    """The content type number of each row, and the content types by number."""
-    encoded = frame.payload_type.dictionary_encode()
-    return codes_of(encoded), [None, *encoded.dictionary.to_pylist()]
+        content_type = encoded.dictionary[code - 1].as_py() if code else None
+        yield content_type, None if len(distinct) == 1 else np.flatnonzero(codes == code)

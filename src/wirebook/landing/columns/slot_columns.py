@@ -22,17 +22,19 @@ from wirebook.landing.tables.layout import INSTANT
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
 
-# Printable ASCII: what every check on texts lets pass. Any other byte makes a column look twice.
+# Printable ASCII, which every check on texts accepts. A column with any other byte is checked row by row.
 FIRST_PRINTABLE, LAST_PRINTABLE = 0x20, 0x7E
 UNPRINTABLE: Final = r"[\x00-\x1f\x7f-\x{9f}\x{fdd0}-\x{fdef}\x{fffe}\x{ffff}]|[^\x00-\x{ffff}]"
-# A character that no URI has, or a percent sign that begins no escape (`uritemplate.NOT_IN_URI`, for RE2).
+# A character that is not valid in a URI, or a percent sign that does not begin an escape (`uritemplate.NOT_IN_URI`
+# for RE2).
 NOT_IN_URI: Final = r"[^A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]|%([^0-9A-Fa-f]|$|[0-9A-Fa-f]([^0-9A-Fa-f]|$))"
-# An RFC 3339 time up to its fraction, on a day that exists, in years that no offset takes beyond Python's and Arrow's.
+# An RFC 3339 time up to its fraction, on a valid day, in a year that stays in the range of Python and Arrow with any
+# offset.
 _DAY = r"(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31"
 _LEAP_YEAR = r"([12][0-9](0[48]|[2468][048]|[13579][26])|1[26]00|2[048]00)"
 SECOND: Final = rf"^([12][0-9]{{3}}-({_DAY})|{_LEAP_YEAR}-02-29)T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 OFFSET: Final = r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
-# Times that Arrow reads as they stand: microseconds at most, an offset, no leap second.
+# Times that Arrow parses: at most microseconds, with an offset, without a leap second.
 INSTANT_PATTERN: Final = SECOND + r"(\.[0-9]{1,6})?" + OFFSET
 
 

@@ -53,15 +53,12 @@ class FieldStatistics:
         elif self.filled is not None:
             self.filled += _filled(column, statistics)
         if statistics is not None and statistics.has_min_max:
-            self._widen(statistics.min, statistics.max)
+            try:
+                self.lowest = statistics.min if self.lowest is None else min(self.lowest, statistics.min)
+                self.highest = statistics.max if self.highest is None else max(self.highest, statistics.max)
+            except TypeError:  # the type of the column has changed between the files
+                self.bounded = False
         elif statistics is None or _filled(column, statistics):
-            self.bounded = False
-
-    def _widen(self, lowest: Any, highest: Any) -> None:
-        try:
-            self.lowest = lowest if self.lowest is None else min(self.lowest, lowest)
-            self.highest = highest if self.highest is None else max(self.highest, highest)
-        except TypeError:  # the type of the column has changed between the files
             self.bounded = False
 
 
@@ -180,7 +177,10 @@ def _add_field(statistics: TableStatistics, pieces: Iterable[Any], column: Any) 
         kind = column.logical_type.type
         type_name = column.physical_type if kind == "NONE" else kind
         repeated = column.max_repetition_level > 0
-        statistics.fields[column.path] = FieldStatistics(_readable(column.path), type_name.lower(), repeated=repeated)
+        # `tags.list.element` becomes `tags[]`; the keys of a map become `map[key]`.
+        first, *rest = column.path.split(".")
+        path = first + "".join(REPEATED.get(part, f".{part}") for part in rest)
+        statistics.fields[column.path] = FieldStatistics(path, type_name.lower(), repeated=repeated)
     for piece in pieces:
         statistics.fields[column.path].add(piece)
 
@@ -197,12 +197,6 @@ def _filled(column: Any, statistics: Any) -> int:
     """The number of values that are not null. `num_values` of the column counts nulls; that of its statistics does
     not."""
     return int(column.num_values - statistics.null_count) if statistics.has_null_count else int(column.num_values)
-
-
-def _readable(path: str) -> str:
-    """The path in JSON style: `tags.list.element` becomes `tags[]`, the keys of a map become `map[key]`."""
-    first, *rest = path.split(".")
-    return first + "".join(REPEATED.get(part, f".{part}") for part in rest)
 
 
 def _add_placeholders(statistics: TableStatistics, parquet: pq.ParquetFile) -> None:

@@ -74,7 +74,7 @@ def dead_letter_statistics(files: Sequence[Path]) -> DeadLetterStatistics:
     for file in files:
         try:
             with pq.ParquetFile(file) as parquet:
-                start, name = 0, parquet.schema_arrow.names[0]  # of the source's file: Iceberg has another
+                start, name = 0, parquet.schema_arrow.names[0]  # the column of the source file; Iceberg renames it
                 for piece in parquet.iter_batches(PIECE, columns=[name, *COLUMNS[1:]]):
                     batch = piece.rename_columns({name: "_file"})
                     _count(statistics, batch)

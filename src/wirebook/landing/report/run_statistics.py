@@ -6,7 +6,7 @@ Spec: docs/land.md#the-report; docs/decisions/0063
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,17 +108,8 @@ def _files(target: Target, manifests: list[Manifest]) -> dict[str, list[tuple[Pa
     table_files: dict[str, list[tuple[Path, int]]] = {}
     for manifest in manifests:
         for file in manifest.files:
-            table_files.setdefault(file.table, []).append((_committed(target, file.table, file.path), file.rows))
+            path = target.root / file.table / Path(file.path).name
+            if not path.exists():  # some formats place files in subfolders
+                path = next(path.parent.glob(f"*/{path.name}"), path)
+            table_files.setdefault(file.table, []).append((path, file.rows))
     return table_files
-
-
-def _committed(target: Target, table: str, staged: str) -> Path:
-    """The path of a staged file after its commit."""
-    return next(_places(target.root / table, Path(staged).name))
-
-
-def _places(folder: Path, name: str) -> Iterator[Path]:
-    """The folder itself, or a subfolder, because some formats place files there."""
-    if not (folder / name).exists():
-        yield from folder.glob(f"*/{name}")
-    yield folder / name

@@ -56,21 +56,14 @@ def tables_in(folder: Path, *, with_staging: bool = False) -> list[TableSummary]
     table_format.check()
     staged_files = tuple(table_format.files(folder / STAGED))
     staged = rows_by_table(staged_files)
-    names = {path.name for path in _folders(folder)} | staged.keys()
+    folders = {path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith(("_", "."))}
     matching = (
         _summary(folder / name, known.get(name), table_format, staged.get(name, 0), staged_files)
-        for name in sorted(names)
+        for name in sorted(folders | staged.keys())
     )
+    last = {name: number for number, name in enumerate(NO_DEFINITION, 1)}
     selected = (table for table in matching if table.name != STAGED or with_staging)
-    return sorted((table for table in selected if table.rows or table.files), key=_place)
-
-
-def _place(table: TableSummary) -> int:
-    return NO_DEFINITION.index(table.name) + 1 if table.name in NO_DEFINITION else 0
-
-
-def _folders(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
+    return sorted((table for table in selected if table.rows or table.files), key=lambda table: last.get(table.name, 0))
 
 
 def _summary(

@@ -129,17 +129,14 @@ def _is_chosen(table: pa.Table, selection: ReplaySelection) -> Mask:
     if selection.codes:
         chosen &= _has_code(table, selection.codes)
     if selection.definitions:
-        chosen &= _names_definition(table, selection.definitions)
+        names = pa.array(sorted(selection.definitions), pa.string())
+        own: Mask = pc.is_in(table["definition"], names).to_numpy()
+        chosen &= own | _any_of(table["near"].combine_chunks(), "definition", selection.definitions)
     return chosen & _is_open(table, selection)
 
 
 def _has_code(table: pa.Table, codes: Any) -> Mask:
     return _any_of(table["problems"].combine_chunks(), "code", codes)
-
-
-def _names_definition(table: pa.Table, definitions: Set[str]) -> Mask:
-    own: Mask = pc.is_in(table["definition"], pa.array(sorted(definitions), pa.string())).to_numpy()
-    return own | _any_of(table["near"].combine_chunks(), "definition", definitions)
 
 
 def _any_of(lists: pa.ListArray, member: str, values: Any) -> Mask:
@@ -170,7 +167,7 @@ def _places_in(files: tuple[str, ...], file_column: str) -> pa.Table:
     return pa.concat_tables([table.select(columns).rename_columns(PLACE) for table in read])
 
 
-# -- landing them ---------------------------------------------------------------------------------------------------
+# -- landing --------------------------------------------------------------------------------------------------------
 
 
 def resolve(engine: Engine, records: DeadLetterRecords, catalogue: str, file_column: str = "_file") -> Landed:

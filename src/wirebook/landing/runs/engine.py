@@ -29,7 +29,6 @@ from wirebook.bindings import (
     received_of,
     to_line,
 )
-from wirebook.bindings.capture import Parsed
 from wirebook.catalog import Catalog
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
@@ -127,8 +126,9 @@ class CatalogueEngine:
         if chunk.problem is not None:
             yield self._problem_outcome(chunk, chunk.problem)
             return
+        assert chunk.numbers is not None
         for place, raw, messages in _messages(chunk):
-            origin = self._origin(chunk, place, raw)
+            origin = MessageOrigin(chunk.file, int(chunk.numbers[place]), raw, self.catalog.fingerprint)
             if not messages:
                 yield origin, None
             for received in messages:
@@ -211,22 +211,19 @@ class CatalogueEngine:
         key = (id(scope), shows_protocol)
         if key not in self._compiled:
             patterns = Patterns(self.catalog.selector.definitions, scope, shows_protocol=shows_protocol)
-            self._compiled[key] = patterns, self._groups(patterns)
-        return self._compiled[key]
-
-    def _groups(self, patterns: Patterns) -> Rows:
-        keys = [
-            (number, pattern, names, layout_key(definition))
-            for number, pattern, names, definition in zip(
-                self._schema_numbers.tolist(),
-                patterns.pattern_of.tolist(),
-                patterns.names,
-                patterns.definitions,
-                strict=True,
+            group_keys = list(
+                zip(
+                    self._schema_numbers.tolist(),
+                    patterns.pattern_of.tolist(),
+                    patterns.names,
+                    map(layout_key, patterns.definitions),
+                    strict=True,
+                )
             )
-        ]
-        numbers = {key: place for place, key in enumerate(sorted(dict.fromkeys(keys), key=itemgetter(0)))}
-        return np.array([numbers[key] for key in keys], np.int64)
+            distinct = sorted(dict.fromkeys(group_keys), key=itemgetter(0))
+            numbers = {group: number for number, group in enumerate(distinct)}
+            self._compiled[key] = patterns, np.array([numbers[group] for group in group_keys], np.int64)
+        return self._compiled[key]
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -276,10 +273,6 @@ class CatalogueEngine:
         tally.dead.append(dead_letter(outcome, origin))
         tally.reasons.update({problem.code for problem in outcome.problems})
 
-    def _origin(self, chunk: Chunk, place: int, raw: bytes) -> MessageOrigin:
-        assert chunk.numbers is not None
-        return MessageOrigin(chunk.file, int(chunk.numbers[place]), raw, self.catalog.fingerprint)
-
 
 def schema_key(definition: Definition) -> tuple[Any, ...] | None:
     """What a definition says about its schema; None without a schema."""
@@ -302,16 +295,13 @@ def _messages(chunk: Chunk) -> Iterator[tuple[int, bytes, tuple[Received, ...]]]
     """The position of each record in the chunk, its raw bytes, and its messages."""
     if chunk.batch is not None:
         for place, parsed in enumerate(read_parquet_batch(chunk.batch)):
-            yield place, _raw(parsed), received_of(parsed)
+            # A line of JSON, which replay can read.
+            raw = to_line(parsed.wire) if parsed.wire is not None else json_text(parsed.value).encode()
+            yield place, raw, received_of(parsed)
         return
     read = read_events if chunk.file_type == "events" else read_record
     for place, line in enumerate(chunk.lines.to_pylist() if chunk.lines is not None else ()):
         yield place, line, read(line)
-
-
-def _raw(parsed: Parsed) -> bytes:
-    """A record of a Parquet capture as a line of JSON, which replay can read."""
-    return to_line(parsed.wire) if parsed.wire is not None else json_text(parsed.value).encode()
 
 
 @lru_cache(maxsize=2)

@@ -24,7 +24,7 @@ from wirebook.landing.runs.checks import (
     without_splits_after_damage,
 )
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
-from wirebook.landing.runs.plan import Batch, Plan, make_batches, make_plan, make_tasks, source_changed
+from wirebook.landing.runs.plan import Plan, make_batches, make_plan, make_tasks, source_changed
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Manifest, PendingBatch, Target
 from wirebook.landing.sources.files import Scan, SourceFile, identity_of, list_files, scan_files
@@ -93,17 +93,13 @@ class Run:
         if self._settings.progress:
             self._settings.progress.begin(sum(split.weight for planned in plan.files for split in planned.splits))
         for batch in make_batches(plan.files, self._settings.batch_bytes):
-            self._begin(batch)
+            splits = [split for split in batch.splits if split.file not in self._stopped]
+            if splits:
+                tasks = make_tasks(splits, self._settings.runner.parallelism)
+                entries = [entry for entry in batch.entries if entry.file not in self._stopped]
+                self._land_batch(self._batches.begin(tasks, entries), self._catalogue.document)
         self._record_copies(plan)
         self._count_files(plan)
-
-    def _begin(self, batch: Batch) -> None:
-        splits = [split for split in batch.splits if split.file not in self._stopped]
-        if splits:
-            tasks = make_tasks(splits, self._settings.runner.parallelism)
-            entries = [entry for entry in batch.entries if entry.file not in self._stopped]
-            pending = self._batches.begin(tasks, entries)
-            self._land_batch(pending, self._catalogue.document)
 
     def _land_batch(self, pending: PendingBatch, document: bytes) -> None:
         """Run the tasks of a batch, check the results, commit. Files that changed are left out and the rest is read

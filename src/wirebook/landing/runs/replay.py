@@ -62,8 +62,11 @@ def replay_dead_letters(
                 catalogue.check_endpoint(pinned.endpoint)
         if settings.progress:
             settings.progress.begin(sum(split.weight for _, split in splits))
-        _replay(batches, chosen, splits)
-        batches.report.skipped = sum(split.last for _, split in splits) - (batches.report.read - before)
+        resolved: int = sum(pq.read_metadata(path).num_rows for path in target.resolved())
+        dead_letters = sum(split.last for _, split in splits)
+        if dead_letters > resolved:
+            _replay(batches, chosen, splits)
+        batches.report.skipped = dead_letters - (batches.report.read - before)
     batches.report.seconds = time.monotonic() - started
     return batches.report
 
@@ -73,20 +76,19 @@ def _check(target: Target, chosen: DeadLetterFilter) -> None:
         raise WirebookError(
             Problem(code="no-target", message=f"'{target.root}' is not a target folder: nothing has landed there")
         )
-    unknown = [_unknown(code) for code in chosen.codes if code not in CODES]
-    if unknown:
-        raise WirebookError(*unknown)
-
-
-def _unknown(code: str) -> Problem:
-    near = get_close_matches(code, CODES, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else None
-    return Problem(code="unknown-code", message=f"unknown problem code '{code}'", actual=code, hint=hint)
+    problems = []
+    for code in chosen.codes:
+        if code not in CODES:
+            near = get_close_matches(code, CODES, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else None
+            problems.append(
+                Problem(code="unknown-code", message=f"unknown problem code '{code}'", actual=code, hint=hint)
+            )
+    if problems:
+        raise WirebookError(*problems)
 
 
 def _replay(batches: Batches, chosen: DeadLetterFilter, splits: Sequence[tuple[PinnedSettings, FileSplit]]) -> None:
-    if not _are_open(batches.target, splits):
-        return
     for pinned, group in groupby(sorted(splits, key=_by_pinned), key=lambda split: split[0]):
         for batch in group_by_weight([split for _, split in group], batches.settings.batch_bytes):
             tasks = make_tasks(batch, batches.settings.runner.parallelism)
@@ -99,26 +101,17 @@ def _by_pinned(pinned_split: tuple[PinnedSettings, FileSplit]) -> tuple[Any, ...
     return pinned.endpoint or "", astuple(pinned.options)
 
 
-def _are_open(target: Target, splits: Sequence[tuple[PinnedSettings, FileSplit]]) -> bool:
-    """Whether some dead letters may not have landed yet. Each that has landed is one row of `resolved`."""
-    resolved: int = sum(pq.read_metadata(path).num_rows for path in target.resolved())
-    return sum(split.last for _, split in splits) > resolved
-
-
 def _splits(target: Target, settings: RunSettings) -> Iterator[tuple[PinnedSettings, FileSplit]]:
     """One split per row group of the dead letters; its `last` is the number of rows."""
     written: dict[str, PinnedSettings] = {}
     for manifest in target.manifests():
         pinned = PinnedSettings(settings.endpoint or manifest.endpoint, settings.options.over(manifest.options))
         written |= {Path(file.path).name: pinned for file in manifest.files if file.table == DEAD_LETTERS}
-    for path in _files(target, list(written)):
-        yield from ((_pinned(path, written), split) for split in _splits_of(path))
-
-
-def _files(target: Target, names: list[str]) -> list[Path]:
-    """The files of dead letters: those of the manifests, unless the table format may rewrite files."""
     folder, table_format = target.root / DEAD_LETTERS, FORMATS[target.format() or "parquet"]
-    return [folder / name for name in names] if table_format.name == "parquet" else table_format.files(folder)
+    # The other formats may have rewritten the files that the manifests name.
+    paths = [folder / name for name in written] if table_format.name == "parquet" else table_format.files(folder)
+    for path in paths:
+        yield from ((_pinned(path, written), split) for split in _splits_of(path))
 
 
 def _pinned(path: Path, written: Mapping[str, PinnedSettings]) -> PinnedSettings:

@@ -194,7 +194,7 @@ class Target:
     def _catalogue_path(self, fingerprint: str) -> Path:
         return self.home / "catalogues" / f"{fingerprint}.json"
 
-    # -- one run at a time ---------------------------------------------------------------------------------------
+    # -- lock ----------------------------------------------------------------------------------------------------
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -214,7 +214,7 @@ class Target:
         finally:
             os.close(fd)
 
-    # -- the life of a batch -------------------------------------------------------------------------------------
+    # -- steps of a batch ----------------------------------------------------------------------------------------
 
     def begin(self, begun: PendingBatch, catalogue: bytes) -> None:
         """Record what a batch reads and its catalogue, before anything is read."""
@@ -248,7 +248,8 @@ class Target:
                 raise WirebookError(_broken(self.root / table, error)) from error
             self.at("moved")
         if manifest.tables:
-            self._save_tables(tables)
+            entries = [tables[name] for name in sorted(tables)]
+            write_atomically(self.table_list, msgspec.json.format(msgspec.json.encode(entries)))
         sync_folder(self.root)
         self.at("tabled")
         self.abandon(manifest.batch)
@@ -270,10 +271,6 @@ class Target:
 
     def _begin_path(self, batch: int) -> Path:
         return self.batches / f"{batch}.begin.json"
-
-    def _save_tables(self, tables: dict[str, TableEntry]) -> None:
-        text = msgspec.json.format(msgspec.json.encode([tables[name] for name in sorted(tables)]))
-        write_atomically(self.table_list, text)
 
 
 def load_tables(path: Path) -> dict[str, TableEntry]:

@@ -156,7 +156,7 @@ def run_task(job: Job, splits: list[FileSplit], number: int = 0) -> TaskResult:
         return TaskResult(fault=fault.args)
     except OSError as error:
         return TaskResult(fault=("unwritable-target", f"cannot write to '{job.staging}': {error}"))
-    except Exception as error:  # not left to Spark, which would retry the task and lose the place
+    except Exception as error:  # Spark would retry the task and lose the place
         message = f"{type(error).__name__}: {error} (while reading {task.place})"
         return TaskResult(fault=("internal-error", message), trace=traceback.format_exc())
 
@@ -198,7 +198,8 @@ class _Task:
             _check(chunk, landed)
             self._tally.add(landed)
             self._stage(landed)
-            result.messages += 0 if _is_notice(chunk) else landed.read
+            if chunk.problem is None or chunk.problem.code == "too-large":  # else: content that cannot be read
+                result.messages += landed.read
             self._progress_file.add(result.progress.position, landed.read)
         self._progress_file.end(split.weight)
         return result
@@ -243,11 +244,6 @@ def _next(chunks: Iterator[Chunk], result: SplitResult) -> Chunk | None:
     except (SourceChanged, OSError) as error:
         result.changed = str(error)
         return None
-
-
-def _is_notice(chunk: Chunk) -> bool:
-    """Whether the dead letter stands for content that cannot be read, not for a message."""
-    return chunk.problem is not None and chunk.problem.code != "too-large"
 
 
 def _check(chunk: Chunk, landed: Landed) -> None:

@@ -71,18 +71,15 @@ def split_lines(data: Bytes, first: int, after: int = 0) -> Lines:
     starts, ends = _bounds(data)
     numbers = np.arange(first, first + len(starts), dtype=np.int64)
     selected = np.flatnonzero(~_is_blank(data, starts, ends) & (numbers > after))
-    return Lines(_pieces(data, starts, ends).take(_indices(2 * selected)), numbers[selected], first + len(starts) - 1)
+    # A buffer, because `pa.array` imports pandas.
+    indices = pa.Array.from_buffers(pa.int64(), len(selected), [None, pa.py_buffer(2 * selected)])
+    return Lines(_pieces(data, starts, ends).take(indices), numbers[selected], first + len(starts) - 1)
 
 
 def one_line(raw: bytes) -> pa.LargeBinaryArray:
     """A line as an array. Unlike `pa.array`, this does not import pandas, which takes longer than reading a file."""
     bounds = np.array([0, len(raw)], np.int64)
     return pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(bounds), pa.py_buffer(raw)])
-
-
-def _indices(numbers: Numbers) -> pa.Int64Array:
-    """Numbers as an array, without importing pandas."""
-    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _bounds(data: Bytes) -> tuple[Numbers, Numbers]:
@@ -130,7 +127,8 @@ class LineReader:
         self._searched = 0  # how many of them are known to contain no LF
 
     def __iter__(self) -> Iterator[Lines | LongLine]:
-        self._drop_bom()
+        if self.line == 1 and self._fill() and self._buffer.startswith(BOM):
+            self._keep_from(len(BOM))
         while True:
             self._fill()
             end = self._buffer.rfind(b"\n", self._searched, self._filled) + 1
@@ -141,7 +139,9 @@ class LineReader:
                 self.tail = bytes(memoryview(self._buffer)[: self._filled])
                 return
             elif self._filled < self._sizes.line:
-                self._resize(min(2 * len(self._buffer), self._sizes.line))
+                grown = bytearray(min(2 * len(self._buffer), self._sizes.line))
+                grown[: self._filled] = memoryview(self._buffer)[: self._filled]
+                self._buffer = grown
             else:
                 long = self._pass_over()
                 if isinstance(self.tail, LongLine):
@@ -154,11 +154,6 @@ class LineReader:
         while self._filled < len(view) and (count := self._source.readinto(view[self._filled :])):
             self._filled += count
         return self._filled > before
-
-    def _drop_bom(self) -> None:
-        """Drop a byte order mark at the start of the file."""
-        if self.line == 1 and self._fill() and self._buffer.startswith(BOM):
-            self._keep_from(len(BOM))
 
     def _take(self, end: int) -> Lines:
         lines = split_lines(np.frombuffer(self._buffer, np.uint8, end), self.line, self._after)
@@ -175,11 +170,6 @@ class LineReader:
         else:
             self._buffer[:rest] = self._buffer[start : self._filled]
         self._filled, self._searched = rest, 0
-
-    def _resize(self, size: int) -> None:
-        grown = bytearray(size)
-        grown[: self._filled] = memoryview(self._buffer)[: self._filled]
-        self._buffer = grown
 
     def _pass_over(self) -> LongLine:
         """Read to the end of a line that is over the limit, keeping only its first bytes."""

@@ -75,9 +75,11 @@ def _one(split: FileSplit, line: int, raw: bytes) -> Chunk:
 
 
 def _read_lines(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
+    if split.codec == "plain":  # no larger a buffer than the file needs: there may be thousands of small files
+        sizes = replace(sizes, chunk=min(sizes.chunk, split.end - split.start + 1))
     with open_stream(split.path, split.codec, split.start, split.end) as stream:
         recheck = bool(split.open_line) and split.codec != "plain"
-        reader = LineReader(stream, split.line, split.after - recheck, _fitting(split, sizes))
+        reader = LineReader(stream, split.line, split.after - recheck, sizes)
         for part in reader:
             progress.position = stream.position * EXPANSION.get(split.codec, 1)
             if isinstance(part, LongLine):
@@ -90,11 +92,6 @@ def _read_lines(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[
         yield from _read_tail(split, progress, stream, reader)
     if split.last and progress.lines != split.last:
         raise SourceChanged(f"it had {split.last} lines up to byte {split.end} and now has {progress.lines}")
-
-
-def _fitting(split: FileSplit, sizes: Sizes) -> Sizes:
-    """Use no larger a buffer than a plain file needs: there may be thousands of small files."""
-    return replace(sizes, chunk=min(sizes.chunk, split.end - split.start + 1)) if split.codec == "plain" else sizes
 
 
 def _without_open_line(split: FileSplit, lines: Lines) -> Lines:
@@ -120,24 +117,21 @@ def _too_long(split: FileSplit, line: LongLine, sizes: Sizes) -> Chunk:
 def _read_tail(split: FileSplit, progress: Progress, stream: ByteStream, reader: LineReader) -> Iterator[Chunk]:
     """Handle the text after the last line end: a record, the rest of a damaged file, or an unfinished line."""
     tail = reader.tail.head if isinstance(reader.tail, LongLine) else reader.tail
+    length = len(tail.removesuffix(b"\r"))
     is_new = reader.line > split.after
+    is_landed = reader.line == split.after and split.open_line == length > 0  # without a line end
     if stream.problem:
         progress.problem = "truncated-file"
         progress.content = content_digest(split.path, split.codec, progress.lines)
         yield _lost(split, "truncated-file", max(reader.line, split.after + 1), stream.problem, tail or None)
-    elif not (is_new or _is_open_line(split, reader.line, tail)):
+    elif not (is_new or is_landed):
         raise SourceChanged(f"it had {split.after} lines and now has {reader.line - bool(not tail)}")
     elif is_new and tail.strip(BLANKS):
         if not split.tail and (isinstance(reader.tail, LongLine) or not is_whole(tail)):
             progress.unfinished = True
             return
         yield _one(split, reader.line, tail.removesuffix(b"\r"))
-        progress.lines, progress.open_line = reader.line, len(tail.removesuffix(b"\r"))
-
-
-def _is_open_line(split: FileSplit, line: int, tail: bytes) -> bool:
-    """Whether this is the unchanged line that landed without a line end."""
-    return line == split.after and split.open_line == len(tail.removesuffix(b"\r")) > 0
+        progress.lines, progress.open_line = reader.line, length
 
 
 def _read_whole(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
@@ -150,7 +144,7 @@ def _read_whole(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[
     line, value = split.line + text.count(b"\n", 0, blank), text[blank:].rstrip(BLANKS)
     if length > len(text):
         yield _too_long(split, LongLine(line, text[blank : blank + sizes.head], length), sizes)
-    elif problem or _is_open(value):
+    elif problem or (value[:1] in (b"[", b"{") and first_value(value).end is None):
         progress.problem = "truncated-file"
         yield _lost(split, "truncated-file", line, problem or "the file ends inside its only JSON value", value)
         return
@@ -169,11 +163,6 @@ def _read_all(stream: ByteStream, size: int, sizes: Sizes) -> tuple[bytes, int, 
         newlines += buffer.count(LF, 0, count)
         head += buffer[: min(count, max(sizes.line - len(head), 0))]
     return bytes(head), length, newlines
-
-
-def _is_open(value: bytes) -> bool:
-    """Whether a value ends before its brackets are closed."""
-    return value[:1] in (b"[", b"{") and first_value(value).end is None
 
 
 def _read_rows(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:

@@ -8,7 +8,7 @@ Spec: docs/land.md#when-a-definition-changes; docs/decisions/0061
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -69,7 +69,8 @@ def _unify(old: pa.DataType, new: pa.DataType, can_widen: Widens) -> pa.DataType
     if old.equals(new):
         return old
     if kinds.is_struct(old) and kinds.is_struct(new):
-        return _unify_structs(old, new, can_widen)
+        merged, conflicts = evolve(pa.schema(list(old)), pa.schema(list(new)), can_widen)
+        return None if conflicts else pa.struct(list(merged))
     if kinds.is_list(old) and kinds.is_list(new):
         item = _unify(old.value_type, new.value_type, can_widen)
         return item and pa.list_(item)
@@ -81,30 +82,18 @@ def _unify(old: pa.DataType, new: pa.DataType, can_widen: Widens) -> pa.DataType
     return old if widens(new, old) else None
 
 
-def _unify_structs(old: pa.DataType, new: pa.DataType, can_widen: Widens) -> pa.DataType | None:
-    merged, conflicts = evolve(pa.schema(list(old)), pa.schema(list(new)), can_widen)
-    return None if conflicts else pa.struct(list(merged))
-
-
 def conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with the columns of a table: missing ones are null, narrower ones are widened."""
     if rows.schema.equals(schema):
         return rows
-    have = set(rows.column_names)
-    columns = [_column(rows[field.name], field.type) if field.name in have else _nulls(rows, field) for field in schema]
+    columns = []
+    for field in schema:
+        if field.name not in rows.column_names:
+            column = pa.chunked_array([pa.nulls(len(rows), field.type)])
+        elif not (column := rows[field.name]).type.equals(field.type):
+            column = pa.chunked_array([cast(chunk, field.type) for chunk in column.chunks], field.type)
+        columns.append(column)
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _nulls(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.nulls(len(rows), field.type)])
-
-
-def _column(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-    return (
-        column
-        if column.type.equals(type_)
-        else pa.chunked_array([cast(chunk, type_) for chunk in column.chunks], type_)
-    )
 
 
 class FormatCapabilities(Protocol):
@@ -170,11 +159,11 @@ class EvolvingEngine:
         fresh = UNCHANGED if fitting.equals(schema) else TableChange(fitting, [])
         for name in new:
             old = self._existing(name)
-            self._changes[name] = fresh if old is None else self._change(old, schema, fitting)
-
-    def _change(self, old: pa.Schema, schema: pa.Schema, fitting: pa.Schema) -> TableChange:
-        evolved, conflicts = evolve(old, fitting, self._format.can_widen)
-        return TableChange(None if evolved.equals(schema) else evolved, conflicts)
+            if old is None:
+                self._changes[name] = fresh
+                continue
+            evolved, conflicts = evolve(old, fitting, self._format.can_widen)
+            self._changes[name] = TableChange(None if evolved.equals(schema) else evolved, conflicts)
 
     def _named(self, rows: pa.Table) -> pa.Table:
         names = [self._format.column(name) for name in rows.column_names]
@@ -199,17 +188,14 @@ def _refuse(chunk: Chunk, landed: Landed, name: str, conflicts: list[ColumnConfl
 def _as_dead_letters(chunk: Chunk, rows: pa.Table, definition: str, conflicts: list[ColumnConflict]) -> pa.Table:
     problems = [_problem(conflict) for conflict in conflicts]
     renamed = {"received": "_received", "protocol": "_protocol", "endpoint": "_endpoint"}
-    columns: dict[str, Any] = {name: rows[renamed.get(name, name)] for name in _present(rows, renamed)}
+    sources = {name: renamed.get(name, name) for name in DEAD_LETTER_SCHEMA.names}
+    columns: dict[str, Any] = {name: rows[source] for name, source in sources.items() if source in rows.column_names}
     columns["raw"] = _raw(chunk, rows["_line"].to_numpy())
     same = {"outcome": "unsupported", "definition": definition, "problems": problems, "near": []}
     columns |= {
         name: pa.array([value] * len(rows), DEAD_LETTER_SCHEMA.field(name).type) for name, value in same.items()
     }
     return conform(pa.table(columns), DEAD_LETTER_SCHEMA)
-
-
-def _present(rows: pa.Table, renamed: Mapping[str, str]) -> Iterator[str]:
-    return (name for name in DEAD_LETTER_SCHEMA.names if renamed.get(name, name) in rows.column_names)
 
 
 def _problem(conflict: ColumnConflict) -> dict[str, str | None]:

@@ -211,7 +211,7 @@ class TableSpool:
         self._definitions: dict[str, str] = {}
         self._written: set[str] = set()
         self._sizes: dict[str, int] = {}
-        self._size = self._held = 0  # rows of a block stay in memory until none of it waits any more
+        self._size = self._held = 0  # a block stays in memory until all of its rows are written
         self._open: dict[str, tuple[TableWriter, Path, int]] = {}
 
     @cached_property
@@ -260,7 +260,10 @@ class TableSpool:
     def _make_room(self) -> None:
         """Write until half of the budget is free, and copy the rest so that the memory of its blocks is released."""
         self._stage_small()
-        self._write_largest()
+        for table in sorted(self._sizes, key=self._sizes.__getitem__, reverse=True):
+            if self._size < self._budget // 2:
+                break
+            self._write(table)
         self._rows = {table: [_copied(pa.concat_tables(rows))] for table, rows in self._rows.items()}
         self._held = self._size
         pa.default_memory_pool().release_unused()
@@ -291,13 +294,6 @@ class TableSpool:
             if self._sizes[STAGED] >= STAGED_PIECE:
                 self._write(STAGED)
 
-    def _write_largest(self) -> None:
-        """Write the largest tables until half of the budget is free."""
-        for table in sorted(self._sizes, key=self._sizes.__getitem__, reverse=True):
-            if self._size < self._budget // 2:
-                return
-            self._write(table)
-
     def _pop(self, table: str) -> list[pa.Table]:
         self._size -= self._sizes.pop(table)
         return self._rows.pop(table)
@@ -307,7 +303,7 @@ class TableSpool:
         self._written.add(table)
         writer, path, count = self._open.pop(table) if table in self._open else self._create(table, rows.schema)
         writer.write(rows)
-        self._open[table] = (writer, path, count + rows.num_rows)  # now the last one in the order of use
+        self._open[table] = (writer, path, count + rows.num_rows)  # the most recently used
 
     def _create(self, table: str, schema: pa.Schema) -> tuple[TableWriter, Path, int]:
         if len(self._open) >= self.max_open:
@@ -323,14 +319,14 @@ class TableSpool:
         self.files.append(StagedFile(table, f"{self._folder.name}/{table}/{path.name}", rows))
 
 
-def _copied(rows: pa.Table) -> pa.Table:
-    """The rows, in memory of their own."""
-    return rows.take(pa.array(np.arange(len(rows)))).combine_chunks()
-
-
 def by_table(files: Sequence[StagedFile]) -> Iterator[tuple[str, list[StagedFile]]]:
     """The files of each table."""
     grouped: dict[str, list[StagedFile]] = {}
     for file in files:
         grouped.setdefault(file.table, []).append(file)
     return iter(sorted(grouped.items()))
+
+
+def _copied(rows: pa.Table) -> pa.Table:
+    """The rows, in memory of their own."""
+    return rows.take(pa.array(np.arange(len(rows)))).combine_chunks()

@@ -134,13 +134,11 @@ def layout_key(definition: Definition) -> tuple[Any, ...]:
 def layout_of(definition: Definition, schema: CompiledSchema | None) -> TableLayout:
     """The table of `definition`, whose payload `schema` describes."""
     names = ColumnNames()
-    columns = (*_provenance(), *_attributes(definition), *_bindings(definition), *_payload(definition, schema))
+    provenance = (TableColumn(name, type_, ("provenance", name)) for name, type_ in PROVENANCE.items())
+    bindings = (TableColumn(f"ctx_{name}", pa.string(), ("binding", name)) for name in definition.placeholders)
+    columns = (*provenance, *_attributes(definition), *bindings, *_payload(definition, schema))
     unique = tuple(TableColumn(names.unique(column.name), column.type, column.source) for column in columns)
     return TableLayout(definition.xid, table_name(definition.xid), unique, schema is not None)
-
-
-def _provenance() -> Iterator[TableColumn]:
-    return (TableColumn(name, type_, ("provenance", name)) for name, type_ in PROVENANCE.items())
 
 
 def _attributes(definition: Definition) -> Iterator[TableColumn]:
@@ -154,10 +152,6 @@ def _attributes(definition: Definition) -> Iterator[TableColumn]:
         type_ = ATTRIBUTE_TYPES.get(declared[name].type, default) if name in extensions else default
         yield TableColumn(f"ce_{name}", type_, ("attribute", name))
     yield TableColumn("ce_rest", pa.string(), ("attribute", ""))
-
-
-def _bindings(definition: Definition) -> Iterator[TableColumn]:
-    return (TableColumn(f"ctx_{name}", pa.string(), ("binding", name)) for name in definition.placeholders)
 
 
 def _payload(definition: Definition, schema: CompiledSchema | None) -> Iterator[TableColumn]:

@@ -50,27 +50,13 @@ def instant(text: str | None) -> tuple[datetime | None, bool]:
     return EPOCH + timedelta(seconds=seconds, microseconds=micros), exact
 
 
-# -- a table's row --------------------------------------------------------------------------------------------------
+# -- rows of tables -------------------------------------------------------------------------------------------------
 
 
 def table_row(layout: TableLayout, outcome: Outcome, origin: MessageOrigin) -> dict[str, Any]:
     """The row of a matched message."""
     received = outcome.received
-    row = _provenance(outcome, origin)
-    row |= attribute_values(layout.attributes, received.attributes)
-    payload = outcome.reading.row or {} if outcome.reading is not None else {"": _payload_bytes(received)}
-    for column in layout.columns:
-        kind, name = column.source
-        if kind == "binding":
-            row[column.name] = outcome.bindings.get(name)
-        elif kind == "payload":
-            row[column.name] = payload.get(name)
-    return row
-
-
-def _provenance(outcome: Outcome, origin: MessageOrigin) -> dict[str, Any]:
-    received = outcome.received
-    return {
+    row = {
         "_file": origin.file,
         "_line": origin.line,
         "_index": received.index,
@@ -79,7 +65,16 @@ def _provenance(outcome: Outcome, origin: MessageOrigin) -> dict[str, Any]:
         "_protocol": received.protocol,
         "_catalogue": origin.catalogue,
         "_tombstone": received.is_tombstone,
+        **attribute_values(layout.attributes, received.attributes),
     }
+    payload = outcome.reading.row or {} if outcome.reading is not None else {"": _payload_bytes(received)}
+    for column in layout.columns:
+        kind, name = column.source
+        if kind == "binding":
+            row[column.name] = outcome.bindings.get(name)
+        elif kind == "payload":
+            row[column.name] = payload.get(name)
+    return row
 
 
 def _payload_bytes(received: Received) -> bytes | None:
@@ -126,7 +121,7 @@ _KINDS: Final[dict[str, Callable[[pa.DataType], bool]]] = {
 }
 
 
-# -- a dead letter --------------------------------------------------------------------------------------------------
+# -- dead letters ---------------------------------------------------------------------------------------------------
 
 
 def dead_letter(outcome: Outcome, origin: MessageOrigin) -> dict[str, Any]:

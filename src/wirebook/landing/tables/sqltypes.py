@@ -95,7 +95,9 @@ def duck_value(expression: str, type_: pa.DataType, depth: int = 0) -> str:
     if not _has_binary(type_):
         return expression
     if pa.types.is_struct(type_):
-        return _duck_struct(expression, type_, depth)
+        values = {field.name: duck_value(f"{expression}.{duck_name(field.name)}", field.type, depth) for field in type_}
+        members = ", ".join(f"{duck_name(name)} := {value}" for name, value in values.items())
+        return f"CASE WHEN {expression} IS NOT NULL THEN struct_pack({members}) END"
     member = f"x{depth}"
     if pa.types.is_list(type_):
         return f"[{duck_value(member, type_.value_type, depth + 1)} FOR {member} IN {expression}]"
@@ -104,14 +106,6 @@ def duck_value(expression: str, type_: pa.DataType, depth: int = 0) -> str:
         entries = f"[{{'key': {member}.key, 'value': {value}}} FOR {member} IN map_entries({expression})]"
         return f"CASE WHEN {expression} IS NOT NULL THEN map_from_entries({entries}) END"
     return f"from_base64({expression})"
-
-
-def _duck_struct(expression: str, type_: pa.DataType, depth: int) -> str:
-    members = (
-        f"{duck_name(member.name)} := {duck_value(f'{expression}.{duck_name(member.name)}', member.type, depth)}"
-        for member in type_
-    )
-    return f"CASE WHEN {expression} IS NOT NULL THEN struct_pack({', '.join(members)}) END"
 
 
 def _has_binary(type_: pa.DataType) -> bool:

@@ -92,13 +92,11 @@ def _texts(rows: pa.Table) -> pa.Array:
     names = rows.column_names
     if not names:
         return pa.repeat(pa.scalar("{}", pa.string()), len(rows))
-    values = zip(*(_values(column.combine_chunks()) for column in rows.columns), strict=True)
-    return pa.array([_text(names, value) for value in values], pa.string())
-
-
-def _text(names: list[str], values: Iterable[Any]) -> str:
-    row = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-    return orjson.dumps(row, default=_spelled, option=_UTC).decode()
+    texts = []
+    for values in zip(*(_values(column.combine_chunks()) for column in rows.columns), strict=True):
+        row = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        texts.append(orjson.dumps(row, default=_spelled, option=_UTC).decode())
+    return pa.array(texts, pa.string())
 
 
 def _spelled(value: Any) -> str:
@@ -174,21 +172,20 @@ def read_staged(files: Iterable[Path], table: str, schema: pa.Schema) -> Iterato
             yield decode_rows(matching.replace_schema_metadata(), schema)
 
 
-# -- and back ------------------------------------------------------------------------------------------------------
+# -- staged rows to rows -------------------------------------------------------------------------------------------
 
 
 def decode_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Decode staged rows of one table, with its current columns; members that a row lacks are null."""
     parsed = [orjson.loads(text) for text in rows[ROW].to_pylist()]
-    staged = rows.schema
-    columns = [rows[field.name] if _is_shared(field, staged) else _column(field, parsed) for field in schema]
+    columns = []
+    for field in schema:
+        if _is_shared(field, rows.schema):
+            columns.append(rows[field.name])
+        else:
+            read = _reader(field.type)
+            columns.append(pa.array([_maybe(read, row.get(field.name)) for row in parsed], field.type))
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _column(field: pa.Field, rows: list[dict[str, Any]]) -> pa.Array:
-    read = _reader(field.type)
-    values = (row.get(field.name) for row in rows)
-    return pa.array([None if value is None else read(value) for value in values], field.type)
 
 
 Read = Callable[[Any], Any]
