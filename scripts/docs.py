@@ -24,11 +24,11 @@ from wirebook.definitions.explain.explanation import Comparison, Explanation
 from wirebook.definitions.explain.payload_faults import PayloadFault, PayloadReport
 from wirebook.definitions.match.options import MatchOptions
 from wirebook.definitions.match.outcome import NearMiss, Outcome
+from wirebook.landing.job import land
 from wirebook.landing.runs.report import Report
 from wirebook.problems import CODES, Problem, WirebookError, codes
 from wirebook.problems.rules import Rule, rules
 from wirebook.schema import DecodedPayload
-from wirebook.spark.job import land
 from wirebook.spark.matching import match
 from wirebook.spark.session import session
 
@@ -97,7 +97,7 @@ PUBLIC: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ("wirebook.schema", DecodedPayload, ()),
     ("wirebook.problems", Problem, ("severity", "reason", "to_dict")),
     ("wirebook.problems", WirebookError, ()),
-    ("wirebook.spark", land, ()),
+    ("wirebook.landing", land, ()),
     ("wirebook.landing.runs.report", Report, ("landed", "dead_lettered", "closing_line")),
     ("wirebook.spark", match, ()),
     ("wirebook.spark.session", session, ()),

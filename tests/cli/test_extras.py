@@ -85,6 +85,9 @@ def test_catalogue_commands_run_without_extras(tmp_path: Path) -> None:
     passes("schema")
     assert "matched" in passes("match", capture, "--catalog", catalogue)
     passes("explain", capture, "--catalog", catalogue)
+    passes("land", capture, "--catalog", catalogue, "--to", "tables", "--local")
+    passes("show", "tables")
+    passes("replay", "tables", "--catalog", catalogue, "--local")
 
 
 @pytest.mark.parametrize(

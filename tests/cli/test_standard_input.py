@@ -194,9 +194,8 @@ def test_model_from_standard_input_must_be_an_object(
         assert capsys.readouterr().err.startswith("-:1:") or text == b"[]"
 
 
-@pytest.mark.spark
 def test_land_skips_standard_input_with_the_same_content(tmp_path: Path) -> None:
-    arguments = ["land", "-", "--catalog", str(BIKES), "--to", str(tmp_path / "tables"), "--json", "--no-report"]
+    arguments = ["land", "-", "--catalog", str(BIKES), "--to", str(tmp_path / "tables"), "--local", "--json"]
     command = [sys.executable, "-c", "from wirebook.cli import main; main()", *arguments]
     read = []
     for data in (CAPTURE.read_bytes(), gzip.compress(b'{"specversion":"1.0"}\n'), CAPTURE.read_bytes()):

@@ -124,9 +124,21 @@ def test_command_line_lands_and_shows(folder: Path, one_java: dict[str, str]) ->
     assert "[no-target]" in run(*PROGRAM, "show", folder / "source", code=2)
 
 
+def test_landing_without_spark_writes_the_same_files(folder: Path, one_java: dict[str, str]) -> None:
+    land = ("land", folder / "source", "--catalog", folder / "catalogue.json")
+    assert wirebook(one_java, *land, "--to", folder / "tables") == FIRST
+    assert wirebook({}, *land, "--to", folder / "local", "--local") == FIRST
+    written = [
+        {(file.parent.name, file.read_bytes()) for file in (folder / to).glob("[!_]*/*.parquet")}
+        for to in ("tables", "local")
+    ]
+    assert len(written[0]) == 2
+    assert written[0] == written[1]
+
+
 FAULTS = """
 import logging, os, signal, sys, time
-import wirebook.spark.job as job
+import wirebook.landing.job as job
 from wirebook.cli.app import run
 logging.getLogger().addHandler(logging.NullHandler())  # as main does: libraries log what the command reports
 def raising(document, options):

@@ -45,6 +45,7 @@ StageOption = Annotated[
         metavar="N",
     ),
 ]
+LocalOption = Annotated[bool, typer.Option("--local", help="Run in processes of this machine, without Spark.")]
 ReportOption = Annotated[
     bool, typer.Option("--report/--no-report", help="Write an HTML report about the run to _wirebook/reports.")
 ]
@@ -65,6 +66,7 @@ def land(  # noqa: PLR0917 (options)
     stage_below: StageOption = None,
     batch_size: Annotated[int, typer.Option(help="MiB of input that are committed together.", min=1)] = 1024,
     confluent: ConfluentOption = False,
+    local: LocalOption = False,
     with_report: ReportOption = True,
     as_json: JsonClosingOption = False,
 ) -> int:
@@ -81,14 +83,15 @@ def land(  # noqa: PLR0917 (options)
     settings |= {"stage_below": stage_below}
     with ProgressBar("loading the catalogue") as bar, capture_path(source) as path:
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)
+        from wirebook.landing.job import land as land_job  # noqa: PLC0415
         from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
-        from wirebook.spark.job import land as land_job  # noqa: PLC0415
 
         _check_format(table_format)
         loaded = load_catalog_to_land(catalog, confluent=confluent)
         before = committed_batches(to)
         bar.begin_step("reading the list of source files")
-        report = land_job(bar.start_spark, path, loaded, to, endpoint=endpoint, progress=bar, **settings)
+        runner = bar.runner(local=local)
+        report = land_job(path, loaded, to, runner=runner, endpoint=endpoint, progress=bar, **settings)
     print_problems(report.problems)
     if as_json:
         print_json(report.closing_line())

@@ -9,13 +9,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from wirebook.cli.output import print_note
 from wirebook.core.counting import counted
+
+if TYPE_CHECKING:
+    from wirebook.landing.runs.batches import Runner
 
 POLL_SECONDS: Final = 0.2
 FIRST_LINE, LINE_SECONDS = 0.8, 5.0
@@ -56,6 +59,16 @@ class ProgressBar:
     def begin_step(self, step: str) -> None:
         """Show the name of the next step."""
         self._bar.update(self._task, description=step)
+
+    def runner(self, *, local: bool) -> Runner:
+        """The runner of landing tasks: on Spark, which starts with the first task, or `local`."""
+        if local:
+            from wirebook.landing.runs.local_runner import LocalRunner  # noqa: PLC0415 (half a second)
+
+            return LocalRunner()
+        from wirebook.spark.runner import SparkRunner  # noqa: PLC0415
+
+        return SparkRunner(self.start_spark)
 
     def start_spark(self) -> Any:
         """Start a Spark session as a step of its own."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wirebook.cli.exit_codes import OK
-from wirebook.cli.land import ReportOption, StageOption, print_reasons, print_staged
+from wirebook.cli.land import LocalOption, ReportOption, StageOption, print_reasons, print_staged
 from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption
 from wirebook.cli.output import print_json, print_problems, print_table
 from wirebook.cli.sources import load_catalog_to_land
@@ -44,6 +44,7 @@ def replay(  # noqa: PLR0917 (options)
     stage_below: StageOption = None,
     dry_run: DryRunOption = False,
     confluent: AlsoConfluentOption = False,
+    local: LocalOption = False,
     with_report: ReportOption = True,
     as_json: JsonClosingOption = False,
 ) -> int:
@@ -57,13 +58,14 @@ def replay(  # noqa: PLR0917 (options)
     settings |= {"stage_below": stage_below}
     with ProgressBar("loading the catalogue") as bar:
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)
+        from wirebook.landing.job import replay as replay_job  # noqa: PLC0415
         from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
-        from wirebook.spark.job import replay as replay_job  # noqa: PLC0415
 
         loaded = load_catalog_to_land(catalog, confluent=confluent)
         before = committed_batches(folder)
         bar.begin_step("reading the dead letters")
-        report = replay_job(bar.start_spark, folder, loaded, dry_run=dry_run, progress=bar, **settings)
+        runner = bar.runner(local=local)
+        report = replay_job(folder, loaded, runner=runner, dry_run=dry_run, progress=bar, **settings)
     print_problems(report.problems)
     if as_json:
         print_json(report.closing_line())

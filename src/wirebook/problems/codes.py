@@ -305,8 +305,9 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("address-in-use", ERROR, "the server cannot listen on the address"),
     # -- the demo -------------------------------------------------------------------------------------------------
     ("foreign-folder", ERROR, "the folder contains files of something else"),
-    # -- landing: the session -------------------------------------------------------------------------------------
+    # -- landing: the processes -----------------------------------------------------------------------------------
     ("spark-failed", ERROR, "Spark failed, or can no longer be reached"),
+    ("worker-failed", ERROR, "a process that lands messages ended unexpectedly"),
     ("no-java", ERROR, "Spark requires Java, and none was found"),
     ("internal-error", ERROR, "an internal error of Wirebook"),
 )

@@ -1,0 +1,117 @@
+"""`land` and `replay`: for programs and the command line. `wirebook.spark` has the same two on a Spark session.
+
+from wirebook.landing import land, replay
+report = land("captures/", "catalogue.xreg.json", "tables/")
+report = replay("tables/", "corrected.xreg.json")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import orjson
+
+from wirebook.catalog import Catalog
+from wirebook.catalog.catalog import CatalogSource
+from wirebook.landing.runs.batches import Catalogue, ProgressListener, Runner, RunSettings
+from wirebook.landing.runs.engine import engine_for
+from wirebook.landing.runs.land import land_files
+from wirebook.landing.runs.local_runner import LocalRunner
+from wirebook.landing.runs.replay import replay_dead_letters
+from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.target import DeadLetterFilter, Target
+
+__all__ = ["AnyCatalog", "AnyPath", "LandOptions", "Report", "RunOptions", "land", "load_catalog", "replay"]
+
+AnyPath = str | PathLike[str]
+AnyCatalog = Catalog | CatalogSource | list[CatalogSource] | tuple[CatalogSource, ...]
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of `land` and `replay`.
+
+    Shape: `endpoint` (an XID) overrides the endpoints in the records, or those of the original landing. Definitions
+    with fewer rows than `stage_below` share the table ``staged``: 0 turns this off; None (the default) means 100, but
+    only if a task would write more than 1,000 files for smaller tables. Each batch reads about `batch_bytes` and lands
+    completely or not at all. A `dry_run` counts and writes nothing.
+    """
+
+    endpoint: str | None
+    stage_below: int | None
+    dry_run: bool
+    batch_bytes: int
+    progress: ProgressListener | None
+
+
+class LandOptions(RunOptions, total=False):
+    """Options of `land`.
+
+    Shape: `table_format` is ``parquet``, ``delta`` or ``iceberg``; by default, the format of the folder, or Parquet for
+    a new one.
+    """
+
+    table_format: str | None
+
+
+def land(
+    source: AnyPath, catalog: AnyCatalog, to: AnyPath, *, runner: Runner | None = None, **options: Unpack[LandOptions]
+) -> Report:
+    """Land what is new in `source`, a file or a folder, as typed tables and dead letters in the folder `to`.
+
+    `catalog` is a `Catalog`, or the sources of one as for `Catalog.load`. Its match options apply; options other than
+    ``confluent_prefix`` make landing slow, because messages are then matched one by one. The `runner` runs the tasks:
+    by default processes of this machine.
+
+    Raises: WirebookError (unknown-endpoint, unreadable-file, format-differs, missing-extra, target-locked,
+    unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`). Changed files are in the problems
+    of the report.
+    """
+    loaded = load_catalog(catalog)
+    settings = _settings(loaded, runner, options)
+    return land_files(settings, Path(source), _catalogue(loaded), Target(Path(to)))
+
+
+def replay(
+    folder: AnyPath,
+    catalog: AnyCatalog,
+    *,
+    codes: Iterable[str] = (),
+    definitions: Iterable[str] = (),
+    runner: Runner | None = None,
+    **options: Unpack[RunOptions],
+) -> Report:
+    """Land dead letters in `folder` that match a corrected catalogue, each once, and mark them as resolved.
+
+    `codes` and `definitions` (XIDs) select dead letters: those with one of these problems, and those of or near one of
+    these definitions. In the report, `read` counts the dead letters that were tried, and `dead_lettered` those that
+    still do not land.
+
+    Raises: WirebookError (no-target, unknown-code, unknown-endpoint, format-differs, missing-extra, target-locked,
+    unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`).
+    """
+    loaded = load_catalog(catalog)
+    settings = _settings(loaded, runner, options)
+    chosen = DeadLetterFilter(codes=sorted(codes), definitions=sorted(definitions))
+    return replay_dead_letters(settings, _catalogue(loaded), Target(Path(folder)), chosen)
+
+
+def load_catalog(catalog: AnyCatalog) -> Catalog:
+    """The catalogue itself, or one loaded from its sources."""
+    if isinstance(catalog, Catalog):
+        return catalog
+    return Catalog.load(*catalog) if isinstance(catalog, list | tuple) else Catalog.load(catalog)
+
+
+def _settings(catalog: Catalog, runner: Runner | None, options: RunOptions | LandOptions) -> RunSettings:
+    """Raises: unknown-endpoint"""
+    if (endpoint := options.get("endpoint")) is not None:
+        catalog.check_endpoint(endpoint)
+    return RunSettings(runner or LocalRunner(), engine_for, options=catalog.options, **options)
+
+
+def _catalogue(catalog: Catalog) -> Catalogue:
+    """The document and fingerprint that a run needs."""
+    return Catalogue(catalog.fingerprint, orjson.dumps(catalog.registry.document), catalog.check_endpoint)

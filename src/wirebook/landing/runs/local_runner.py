@@ -1,0 +1,67 @@
+"""Runs the tasks of a batch without Spark: one task in this process, several in processes of their own.
+
+python -m wirebook.landing.runs.local_runner    reads a pickled task from standard input and writes its result
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from wirebook.landing.runs.checks import Tasks
+from wirebook.landing.runs.task import Job, TaskResult, run_task
+from wirebook.problems import Problem, WirebookError
+
+__all__ = ["LocalRunner"]
+
+COMMAND = (sys.executable, "-m", "wirebook.landing.runs.local_runner")
+
+
+class LocalRunner:
+    """Runs at most `parallelism` tasks at once; by default as many as there are cores."""
+
+    def __init__(self, parallelism: int | None = None) -> None:
+        self.parallelism = parallelism or os.cpu_count() or 1
+
+    def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
+        if len(tasks) == 1:
+            return [run_task(job, tasks[0])]
+        workers = [subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in tasks]  # noqa: S603
+        inputs = [pickle.dumps((job, splits, number)) for number, splits in enumerate(tasks)]
+        with ThreadPoolExecutor(len(workers)) as threads:
+            try:
+                return list(threads.map(_result, workers, inputs))
+            finally:
+                for worker in workers:
+                    worker.kill()
+
+
+def _result(worker: subprocess.Popen[bytes], task: bytes) -> TaskResult:
+    """Raises: worker-failed"""
+    output, _ = worker.communicate(task)
+    if worker.returncode:
+        message = f"a process that lands messages ended unexpectedly ({_ending(worker.returncode)})"
+        hint = "run the command again to continue where it stopped"
+        raise WirebookError(Problem("worker-failed", message, hint=hint))
+    return msgspec.msgpack.decode(output, type=TaskResult)
+
+
+def _ending(code: int) -> str:
+    return f"exit code {code}" if code > 0 else f"{signal.Signals(-code).name}; it was killed or ran out of memory"
+
+
+def main() -> None:
+    """Run one task. Interrupts are left to the process that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    job, splits, number = pickle.load(sys.stdin.buffer)  # noqa: S301 (from the process that started this one)
+    sys.stdout.buffer.write(msgspec.msgpack.encode(run_task(job, splits, number)))
+
+
+if __name__ == "__main__":
+    main()
