@@ -294,7 +294,7 @@ SUBJECTS: dict[str, str] = {
     ),
     "Landing": "0003 0004 0006 0010 0011 0012 0013 0014 0040 0058 0059 0060 0061 0063 0070 0071 0074 0075",
     "Command line": "0032 0057 0067 0180 0181 0182",
-    "Tests and tools": "0001 0002 0031 0078 0113 0185 0186 0190",
+    "Tests and tools": "0001 0002 0031 0078 0113 0185 0186 0190 0191",
 }
 
 
@@ -329,7 +329,7 @@ def decision_row(path: Path) -> str:
 
 
 def codes_table() -> str:
-    """Return the tables of all problem codes, by the groups of their file."""
+    """Return the tables of all problem codes, by the groups of their file; those of rejected requests come last."""
     rows = []
     for line in inspect.getsource(codes).splitlines():
         if group := re.match(r"    # -- (.+?) -+$", line):
@@ -338,6 +338,8 @@ def codes_table() -> str:
             entry = CODES[row[1]]
             named = f"[`{entry.name}`](reference/codes/{entry.name}.md)" if entry.name in rules() else f"`{entry.name}`"
             rows.append(f"| {named} | {entry.severity} | {entry.title} |")
+    rows.append("\n**Rejected requests to a registry**\n\n| code | HTTP status | title |\n|---|---|---|")
+    rows += [f"| `{entry.name}` | {entry.status} | `{entry.title}` |" for entry in CODES.values() if entry.status]
     return "\n".join(rows)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wirebook.problems import CODES
+from wirebook.problems import CODES, error_types
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "wirebook"
@@ -116,8 +116,14 @@ def test_every_problem_code_used_is_in_the_table() -> None:
 def test_problem_codes_are_kebab_case_and_unique() -> None:
     source = (SOURCE / "problems" / "codes.py").read_text()
     listed = re.findall(r'^    \("([^"]+)", (?:ERROR|WARNING|INFO), ', source, re.MULTILINE)
-    assert sorted(listed) == sorted(CODES)
+    assert sorted(listed) == sorted(name for name, code in CODES.items() if not code.status)
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code) for code in listed)
+
+
+def test_error_types_are_snake_case_and_unique() -> None:
+    listed = [name for rows in (error_types.SPEC, error_types.HTTP, error_types.OWN) for name, _, _ in rows]
+    assert sorted(listed) == sorted(name for name, code in CODES.items() if code.status)
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", name) for name in listed)
 
 
 def quick_start() -> list[str]:

@@ -17,7 +17,7 @@ from wirebook.core.model.offered_formats import OFFER
 from wirebook.httpapi.handlers.context import ResponseLimits
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
-from wirebook.problems.xregistry import ERRORS
+from wirebook.problems import CODES
 from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database
 from wirebook.storage.session import WriteConflict
@@ -67,7 +67,7 @@ def must(registry: Client, *request: Any) -> None:
 
 def check(reply: Reply, name: str, subject: str | None, args: dict[str, str]) -> None:
     """All of an answer. The arguments are `args` and, where the type has one, a text of our own about details."""
-    type_, body = ERRORS[name], reply.json
+    type_, body = CODES[name], reply.json
     assert (reply.status, body["type"]) == (type_.status, type_.uri)
     assert reply.headers["Content-Type"] == "application/json; charset=utf-8"
     assert reply.headers["Link"] == f"<{BASE}>;rel=xregistry-root"

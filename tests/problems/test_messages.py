@@ -7,7 +7,7 @@ import pytest
 from wirebook.problems import CODES, Problem, WirebookError
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", [name for name, code in CODES.items() if not code.status])
 @pytest.mark.parametrize("message", ["", "  "])
 def test_problem_without_a_message_has_the_title_as_its_message(code: str, message: str) -> None:
     assert len(Problem(code, message).message.split()) >= 3

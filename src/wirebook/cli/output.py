@@ -77,10 +77,11 @@ def print_problems(problems: Iterable[Problem], file: IO[str] | None = None) -> 
 
 
 def render_problem(problem: Problem) -> str:
-    """Return `PLACE: SEVERITY: MESSAGE [CODE]; HINT` on one line."""
+    """Return `PLACE: SEVERITY: MESSAGE DETAIL [CODE]; HINT` on one line."""
     where = ": ".join(filter(None, (problem.place, str(problem.severity))))
     hint = f"; {problem.hint}" if problem.hint else ""
     text = problem.message.removeprefix(f"{problem.slot}: ")  # `where` contains the slot
+    text += f" {problem.detail}" if problem.detail else ""
     return printable(f"{where}: {text} [{problem.code}]{hint}")
 
 

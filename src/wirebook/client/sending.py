@@ -49,11 +49,12 @@ def _rejected(status: int, error: dict[str, Any], url: str) -> Problem:
         401: "add --token-file FILE with the token for writes",
         404: "check that the URL is that of a Wirebook registry",
     }
-    subject = error.get("subject")
+    subject, detail = error.get("subject"), error.get("detail")
     return Problem(
         "import-refused",
         f"{url}: {title}",
         xid=subject if isinstance(subject, str) else None,
         actual=status,
+        detail=detail if isinstance(detail, str) else None,
         hint=hints.get(status),
     )

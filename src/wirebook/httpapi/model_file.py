@@ -27,7 +27,7 @@ def initial_model(model: Path | str | bytes | None, fetch: Callable[[str], Any])
     Bytes are a model from standard input. It has no folder, so it cannot include files. `fetch` returns the documents
     that a model in a file includes from other hosts.
 
-    Raises: unreadable-file, bad-model, what `read_json` raises (WirebookError), Refused
+    Raises: unreadable-file, bad-model, model_error, what `read_json` raises
     """
     if model is None:
         return builtin_model()

@@ -159,7 +159,7 @@ def find_route(path: str) -> Route | None:
 def dispatch(context: RequestContext) -> ApiResponse:
     """Handle a request in its transaction: find its route, check its method, flags and preconditions, call its handler.
 
-    Raises: the errors of xRegistry (Refused), DryRun
+    Raises: Refused, DryRun
     """
     path = expand_short_path(context.request.path, context.session)
     if path != context.request.path:

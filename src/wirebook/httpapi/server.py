@@ -22,7 +22,6 @@ from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.httpapi.web import WebServer
 from wirebook.problems import Problem, WirebookError
-from wirebook.problems.xregistry import Refused
 from wirebook.storage.database import Database, open_database
 from wirebook.storage.outages import OUTAGES
 
@@ -40,7 +39,8 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None], read_catalogu
     """Serve a registry until the process is stopped. `on_ready` is called with a message when the server listens;
     `read_catalogue` parses imports.
 
-    Raises: bad-database, database-in-use, unreadable-file, syntax-error, bad-model, address-in-use
+    Raises: bad-database, database-in-use, unreadable-file, syntax-error, bad-model, address-in-use, and the
+        errors of a model, such as model_error
     """
     with open_service(options, read_catalogue) as service:
         app = App(service, options)
@@ -69,11 +69,9 @@ def open_service(
 
 
 def _create_registry(database: Database, options: ServerOptions, fetch: IncludeFetcher) -> None:
-    """Create the registry if the database has none. Raises: unreadable-file, syntax-error, bad-model"""
+    """Create the registry if the database has none. Raises: bad-database, and as `initial_model` and `make_registry`"""
     try:
         has_model = make_registry(database, options.registryid, initial_model(options.model, fetch), OFFER, fetch)
-    except Refused as error:
-        raise WirebookError(Problem("bad-model", error.title)) from error
     except OUTAGES as error:
         raise WirebookError(Problem("bad-database", f"cannot write the new registry: {error}")) from error
     if options.model is not None and not has_model:

@@ -7,6 +7,7 @@ code has the same meaning everywhere; `wirebook.problems.codes` lists all codes.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Final
 
@@ -24,7 +25,9 @@ class Problem:
 
     Shape: `message` is never empty: by default it is the title of the code with `expected` and `actual`. `slot` is the
     place in a message (``envelopemetadata.type``, ``payload#/a/0``), `pointer` the JSON Pointer in a document, `xid`
-    the entity, and `file`, `line` and `column` (from 1) the place in the source text. `hint` states how to fix it.
+    the entity or the path of a request, and `file`, `line` and `column` (from 1) the place in the source text. `hint`
+    states how to fix it. The problem of a rejected request has `args`, the texts for the placeholders of its title, and
+    may have `detail`, further sentences.
     """
 
     code: str
@@ -39,6 +42,8 @@ class Problem:
     expected: Any = None
     actual: Any = None
     hint: str | None = None
+    args: Mapping[str, str] | None = None
+    detail: str | None = None
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
@@ -114,7 +119,7 @@ class WirebookError(Exception):
     """An operation failed. `problems` has all problems that were found, not only the first.
 
     The text of the error is ``PLACE: CODE: MESSAGE`` for each problem, separated by ``; ``. The command line prints the
-    problems and exits with 2.
+    problems and exits with 2. Errors of requests to a registry are `wirebook.problems.xregistry.Refused`.
     """
 
     def __init__(self, *problems: Problem) -> None:

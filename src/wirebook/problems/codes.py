@@ -1,12 +1,20 @@
 """The table of problem codes, used by lint, match, land, the HTTP service and the command line.
 
-A code is written in kebab case and never changes its meaning.
+A code never changes its meaning. It is written in kebab case, except for the codes of rejected requests
+(`error_types.py`): xRegistry defines their names, in snake case.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+from wirebook.problems import error_types
+
+TEXTS: Final = "https://github.com/xregistry/spec/blob/main/core"
+PLACEHOLDER: Final = re.compile(r"<([a-z][a-z0-9_]*)>")
 
 
 class Severity(StrEnum):
@@ -19,11 +27,27 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A problem code. `title` describes the problem; it is the message of problems without one of their own."""
+    """A problem code. `title` describes the problem; it is the message of problems without one of their own.
+
+    The code of a rejected request also has the HTTP `status` of the response, and `text`, the document that defines it
+    if xRegistry does. Its title has ``<...>`` for the subject and for each argument.
+    """
 
     name: str
     severity: Severity
     title: str
+    status: int | None = None
+    text: str | None = None
+
+    @property
+    def uri(self) -> str:
+        """The value of ``type`` in the response to a rejected request."""
+        return f"{TEXTS}/{self.text}#{self.name}" if self.text else f"urn:wirebook:error:{self.name}"
+
+    @property
+    def args(self) -> frozenset[str]:
+        """The names of the title's arguments."""
+        return frozenset(PLACEHOLDER.findall(self.title)) - {"subject"}
 
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
@@ -312,4 +336,8 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("internal-error", ERROR, "an internal error of Wirebook"),
 )
 
-CODES: dict[str, Code] = {name: Code(name, severity, title) for name, severity, title in _TABLE}
+_REJECTED = ((error_types.SPEC, "spec.md"), (error_types.HTTP, "http.md"), (error_types.OWN, None))
+
+CODES: dict[str, Code] = {name: Code(name, severity, title) for name, severity, title in _TABLE} | {
+    name: Code(name, ERROR, title, status, text) for rows, text in _REJECTED for name, status, title in rows
+}

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from wirebook.problems.xregistry import ERRORS, OWN_ERRORS
+from wirebook.problems import CODES
 
 SLOW = 20.0
 """Seconds after which an answer counts as hanging; the machine has other things to do."""
@@ -14,7 +14,7 @@ SLOW = 20.0
 NO_HTTP = (400, b"Invalid HTTP request received.")
 """What the parser of HTTP answers to bytes that are none, before there is a request."""
 
-BY_URI = {error.uri: error for errors in (ERRORS, OWN_ERRORS) for error in errors.values()}
+BY_URI = {code.uri: code for code in CODES.values() if code.status}
 PROBLEM_MEMBERS = {"type", "title", "detail", "subject", "args", "instance", "source"}
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wirebook.core.entities.attributes import RESOURCE_LEVEL, as_id, check_epoch, check_id, nested_map, update
+from wirebook.core.entities.attributes import RESOURCE_LEVEL, as_id, check_epoch, check_id, nested_map, refusal, update
 from wirebook.core.entities.changeset import ChangeSet
 from wirebook.core.entities.defaults import choose_default, write_meta
 from wirebook.core.entities.documents import (
@@ -29,7 +29,7 @@ from wirebook.core.entities.state import Resource, ResourceLocation, Version
 from wirebook.core.entities.versions import SEMVER_COUNTER
 from wirebook.core.entities.xref import check_no_reference, is_reference, leave_reference, write_reference
 from wirebook.core.model.compiled import Attribute
-from wirebook.core.model.datatypes import InvalidValue, check_value, preview
+from wirebook.core.model.datatypes import Fault, InvalidValue, check_value, preview
 from wirebook.problems.xregistry import refused
 
 Metadata = Mapping[str, Any]
@@ -230,15 +230,10 @@ def _with_ancestor(version: Version, metadata: Metadata, *, asked: bool) -> Meta
         return {**metadata, "ancestorid": UNSET}
     try:
         check_value(Attribute("ancestorid", "string"), ancestor, "ancestorid", lambda *_: True)
+        if not ancestor:
+            raise InvalidValue(Fault(("ancestorid",), "value", "it must not be empty; leave it out instead"))
     except InvalidValue as error:
-        raise refused("invalid_attribute", version.xid, name="ancestorid", error_detail=error.first.why) from None
-    if not ancestor:
-        raise refused(
-            "invalid_attribute",
-            version.xid,
-            name="ancestorid",
-            error_detail="it must not be empty; leave it out instead",
-        )
+        raise refusal(error, version.xid) from None
     return {**metadata, "ancestorid": version.id} if ancestor == REQUEST and asked else metadata
 
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 from wirebook.core.model.compiled import SCALARS
 from wirebook.core.model.json_schema import TEXT, reference
 from wirebook.httpapi.handlers.imports import IMPORT_PATH
-from wirebook.problems.xregistry import ERRORS, OWN_ERRORS
+from wirebook.problems import CODES
 
 Json = dict[str, Any]
 
-URIS: Final = sorted(error.uri for errors in (ERRORS, OWN_ERRORS) for error in errors.values())
+URIS: Final = sorted(code.uri for code in CODES.values() if code.status)
 PROBLEM: Final[Json] = {
     "type": "object",
     "description": "An error, as RFC 9457 defines it.",

@@ -18,7 +18,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from wirebook.httpapi.http.hosts import AllowedHost, is_loopback, normalise, split_host
-from wirebook.httpapi.http.messages import READ_METHODS, HttpError
+from wirebook.httpapi.http.messages import READ_METHODS
+from wirebook.problems import Problem
+from wirebook.problems.xregistry import Refused, refused
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 FORWARDED_PAIR: Final = re.compile(r'(?:^|[;,])\s*(for|host|proto)=(?:"([^"]*)"|([^;,\s]*))', re.IGNORECASE)
@@ -59,9 +61,9 @@ class AccessPolicy:
     read_only: bool
 
     def base_of(self, caller: Caller) -> str:
-        """The URL of the Registry for a caller, without a trailing slash. Raises: HttpError (400)"""
+        """The URL of the Registry for a caller, without a trailing slash. Raises: bad_host"""
         if len(caller.hosts) > 1:
-            raise HttpError(400, "bad_host", "The request has more than one Host header.", caller.path)
+            raise Refused(Problem("bad_host", "The request has more than one Host header.", xid=caller.path))
         host = caller.authority if caller.authority is not None else "".join(caller.hosts)
         scheme, prefix = caller.scheme, self.prefix
         if self._is_proxy(caller.peer):
@@ -76,11 +78,11 @@ class AccessPolicy:
         This prevents DNS rebinding: a web page whose name resolves to this machine sends its own name as the host, and
         would otherwise count as a page of the same origin.
 
-        Raises: HttpError (400)
+        Raises: bad_host
         """
         host_and_port = split_host(text)
         if host_and_port is None:
-            raise HttpError(400, "bad_host", "The Host header is missing or not a valid host.", path)
+            raise Refused(Problem("bad_host", "The Host header is missing or not a valid host.", xid=path))
         host, port = host_and_port[0], host_and_port[1] or DEFAULT_PORTS.get(scheme)
         if self.allowed_hosts:
             if any(allowed.matches(host, port) for allowed in self.allowed_hosts):
@@ -91,21 +93,24 @@ class AccessPolicy:
             if not is_loopback(self.host) or is_loopback(host) or host == own_host:
                 return
             reason = "the server listens on loopback and answers for loopback names only; --allowed-host adds others"
-        raise HttpError(400, "bad_host", "The server does not answer for this host.", path, f"'{text}': {reason}.")
+        message, detail = "The server does not answer for this host.", f"'{text}': {reason}."
+        raise Refused(Problem("bad_host", message, xid=path, detail=detail))
 
     def check(self, caller: Caller, base: str) -> None:
-        """Check that a caller may use the method. `base` is its URL of the Registry. Raises: HttpError (401, 403)"""
+        """Check that a caller may use the method. `base` is its URL of the Registry.
+
+        Raises: read_only_server, foreign_origin, unauthorized
+        """
         if caller.method in READ_METHODS:
             return
         if self.read_only:
-            raise HttpError(403, "read_only_server", "This server is read-only.", caller.path)
+            raise refused("read_only_server", caller.path)
         origin = caller.headers.get("origin")
         if origin is not None and not self.is_allowed_origin(origin, base):
             detail = f"The origin '{origin[:200]}' is not allowed; the option --cors-origin of the server adds origins."
-            title = "Pages of other origins must not write."
-            raise HttpError(403, "foreign_origin", title, caller.path, detail)
+            raise refused("foreign_origin", caller.path, detail=detail)
         if self.write_token is not None and not self._has_token(caller):
-            raise HttpError(401, "unauthorized", "Writes require the header Authorization: Bearer.", caller.path)
+            raise refused("unauthorized", caller.path)
 
     def is_allowed_origin(self, origin: str, base: str) -> bool:
         """Whether pages of `origin` may read responses and write: the origin of the registry, or one of the options."""

@@ -14,7 +14,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Message, Receive
 
 from wirebook.httpapi.http.codings import SUPPORTED, BodyTooLarge, UnsupportedCoding, decode_body, parse_codings
-from wirebook.httpapi.http.messages import HttpError
+from wirebook.problems import Problem
+from wirebook.problems.xregistry import Refused, refused
 
 FRAMING_HEADERS: Final = ("content-length", "transfer-encoding")
 """A request without either of them has no body. Spec: RFC 9112#6.3"""
@@ -35,7 +36,7 @@ async def read_body(
 ) -> bytes:
     """The decoded body of a request. `is_complete`: the server has received all of it, so no time-out is needed.
 
-    Raises: HttpError (408, 413, 415), parsing_data
+    Raises: request_timeout, body_too_large, unsupported_content_coding, parsing_data
     """
     if not any(name in FRAMING_HEADERS for name, _ in headers):
         return b""
@@ -43,8 +44,7 @@ async def read_body(
         codings = parse_codings(",".join(value for name, value in headers if name == "content-encoding"))
     except UnsupportedCoding as error:
         detail = f"Content-Encoding: {error}; supported: {', '.join(SUPPORTED)}, identity."
-        title = "The Content-Encoding of the body is not supported."
-        raise HttpError(415, "unsupported_content_coding", title, path, detail) from None
+        raise refused("unsupported_content_coding", path, detail=detail) from None
     length = next((value for name, value in headers if name == "content-length"), "")
     declared = int(length) if length.isdigit() and len(length) < 20 else 0
     try:
@@ -55,15 +55,17 @@ async def read_body(
         else:
             body = await _receive_slowly(receive, limits)
     except BodyTooLarge:
-        raise HttpError(413, "body_too_large", f"The body is larger than {limits.size} bytes.", path) from None
+        message = f"The body is larger than {limits.size} bytes."
+        raise Refused(Problem("body_too_large", message, xid=path)) from None
     except TimeoutError:
-        raise HttpError(408, "request_timeout", "The body did not arrive in time.", path) from None
+        raise refused("request_timeout", path) from None
     if not codings or not body:
         return body
     try:
         return await run_in_threadpool(decode_body, body, codings, limits.size, path)
     except BodyTooLarge:
-        raise HttpError(413, "body_too_large", f"The decoded body is larger than {limits.size} bytes.", path) from None
+        message = f"The decoded body is larger than {limits.size} bytes."
+        raise Refused(Problem("body_too_large", message, xid=path)) from None
 
 
 async def _receive_body(receive: Receive, limit: int, after_chunk: Callable[[], None] = lambda: None) -> bytes:

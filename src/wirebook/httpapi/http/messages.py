@@ -12,7 +12,7 @@ import msgspec
 from wirebook.httpapi.http.codings import SUPPORTED
 from wirebook.httpapi.http.fetching import FetchedIncludes
 from wirebook.httpapi.http.spool import Body, BodySpool
-from wirebook.problems.xregistry import ErrorType, Refused, refused
+from wirebook.problems.xregistry import Refused, refused
 from wirebook.text.json import parse_json
 
 JSON: Final = "application/json; charset=utf-8"
@@ -72,18 +72,11 @@ class ApiResponse:
     etag: str | None = None
 
 
-class HttpError(Refused):
-    """A request that HTTP or an option of the server rejects, with an error that xRegistry does not define."""
-
-    def __init__(self, status: int, name: str, title: str, path: str, detail: str | None = None) -> None:
-        super().__init__(ErrorType(name, status, title, text=None), path, {}, detail)
-
-
 class MethodNotAllowed(Refused):
     """The path does not support the method of the request. `allowed` are the methods that it supports."""
 
     def __init__(self, error: Refused, allowed: tuple[str, ...]) -> None:
-        super().__init__(error.type, error.subject, error.arguments, error.detail)
+        super().__init__(error.problem)
         self.allowed = allowed
 
 
@@ -107,12 +100,7 @@ def read_json(request: ApiRequest) -> Any:
     try:
         return parse_json(request.body, max_depth=MAX_DEPTH, strict=True)
     except ValueError as error:
-        raise parsing_error(request.path, str(error)) from None
-
-
-def parsing_error(path: str, reason: str) -> Refused:
-    """The error for a body that cannot be parsed: parsing_data."""
-    return refused("parsing_data", path, error_detail=reason)
+        raise refused("parsing_data", request.path, error_detail=error) from None
 
 
 # -- responses ------------------------------------------------------------------------------------------------------
@@ -136,8 +124,17 @@ def options_response(methods: tuple[str, ...]) -> ApiResponse:
 
 def error_response(error: Refused) -> ApiResponse:
     """The response to a rejected request: the error as JSON, with the headers that its status requires."""
-    response = json_response(error.to_dict())
-    response.status = error.type.status
+    problem, code = error.problem, error.type
+    body: dict[str, Any] = {"type": code.uri, "title": problem.message}
+    if problem.detail:
+        body["detail"] = problem.detail
+    if problem.xid:
+        body["subject"] = problem.xid
+    if problem.args:
+        body["args"] = dict(sorted(problem.args.items()))
+    assert code.status
+    response = json_response(body)
+    response.status = code.status
     if response.status == 503:
         response.headers["Retry-After"] = RETRY_AFTER
     if response.status in BODY_NOT_READ:
