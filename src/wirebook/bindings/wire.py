@@ -11,6 +11,8 @@ from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
 from msgspec import Meta, Struct, field
 
+from wirebook.text.preview import preview_scalar
+
 # RFC 3339 with valid days only, leap seconds, and fractions of any length.
 _DATE = (
     r"\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
@@ -135,8 +137,6 @@ CLASSES: Final[dict[str, type[AnyMessage]]] = {
     cls.protocol: cls for cls in (HttpMessage, KafkaRecord, Mqtt3Publish, Mqtt5Publish, AmqpMessage, NatsMessage)
 }
 PROTOCOLS: Final = tuple(CLASSES)
-MAX_PREVIEW: Final = 200
-"""Length of a value in a problem, in characters."""
 
 
 def bytes_of(value: Bytes | None) -> bytes | None:
@@ -148,10 +148,11 @@ def bytes_of(value: Bytes | None) -> bytes | None:
 
 def text_of(value: Bytes | None) -> str | bytes | None:
     """The text of a value; its bytes if they are not valid UTF-8."""
-    return _decoded(value.base64) if isinstance(value, Base64) else value
+    return text_or_bytes(value.base64) if isinstance(value, Base64) else value
 
 
-def _decoded(raw: bytes) -> str | bytes:
+def text_or_bytes(raw: bytes) -> str | bytes:
+    """The text of bytes; the bytes themselves if they are not valid UTF-8."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -162,7 +163,7 @@ def from_bytes(raw: bytes | None) -> Bytes | None:
     """Bytes as records represent them."""
     if raw is None:
         return None
-    value = _decoded(raw)
+    value = text_or_bytes(raw)
     return value if isinstance(value, str) else Base64(value)
 
 
@@ -175,10 +176,3 @@ def preview(value: Any) -> Any:
     if isinstance(value, (dict, list, tuple)):
         return type(value).__name__
     return f"{len(value)} bytes" if isinstance(value, bytes) else preview_scalar(value)
-
-
-def preview_scalar(value: Any) -> Any:
-    """A preview of text and numbers; any other value is returned unchanged."""
-    if not isinstance(value, str):
-        return preview_scalar(str(value)) if type(value) is int and abs(value) >= 2**63 else value
-    return value if len(value) <= MAX_PREVIEW else value[: MAX_PREVIEW - 1] + "…"

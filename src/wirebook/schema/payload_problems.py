@@ -9,11 +9,10 @@ from wirebook.schema.layout import json_text
 from wirebook.schema.reader import DecodedPayload, Failure, PayloadLimits, Unsupported
 from wirebook.text.json import JsonError
 from wirebook.text.pointers import format_pointer
+from wirebook.text.preview import MAX_PREVIEW, shortened
 
 MAX_PROBLEMS: Final = 20
 """The most problems that are reported for one payload."""
-MAX_PREVIEW: Final = 200
-"""The most characters of a value that a problem shows."""
 
 OUTCOMES: Final[dict[str, Failure]] = {
     "payload-syntax": "undecodable",
@@ -47,4 +46,4 @@ def not_compilable(label: str, error: Exception) -> Unsupported:
 def preview(value: Any) -> Any:
     """Return `value` as a problem shows it: unchanged, or the beginning of its JSON text if that is long."""
     text = value if isinstance(value, str) else json_text(value)
-    return value if len(text) <= MAX_PREVIEW else f"{text[: MAX_PREVIEW - 1]}…"
+    return value if len(text) <= MAX_PREVIEW else shortened(text)

@@ -245,7 +245,14 @@ def event_attributes(
     declared = {c.slot.name: c for c in definition.constraints if c.slot.section == ENVELOPE}
     rendered = {name: rendering.render(constraint, supplied.get(name)) for name, constraint in declared.items()}
     undeclared = {name: value for name, value in supplied.items() if name not in declared}
-    rendering.problems += _check_overrides(supplied, carried)
+    for name, value in supplied.items():
+        by_definition = carried.get(name)
+        if by_definition is None or value is None or canonical_text(by_definition) == canonical_text(value):
+            continue
+        expected, actual = preview(by_definition), preview(value)  # the protocol slot has another value (D23)
+        message = f"the attribute '{name}' must be {expected!r} by the definition; got {actual!r}"
+        slot = f"envelopemetadata.{name}"
+        rendering.problems.append(Problem("constant-override", message, slot=slot, expected=expected, actual=actual))
     values = {**undeclared, **rendered, **carried}
     attributes = {name: value for name, value in values.items() if value is not None}
     _generate_attributes(definition, rendering, attributes, payload)
@@ -255,17 +262,6 @@ def event_attributes(
         rendering.problems.append(Problem("missing-required", message, slot="envelopemetadata.source"))
     ordered = (*(name for name in ATTRIBUTES if name in attributes), *attributes)
     return {name: attributes[name] for name in dict.fromkeys(ordered)}
-
-
-def _check_overrides(supplied: Mapping[str, Any], carried: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the attributes of the application that contradict the protocol slot that carries them (D23)."""
-    for name, value in supplied.items():
-        declared = carried.get(name)
-        if declared is not None and value is not None and canonical_text(declared) != canonical_text(value):
-            expected, actual = preview(declared), preview(value)
-            message = f"the attribute '{name}' must be {expected!r} by the definition; got {actual!r}"
-            slot = f"envelopemetadata.{name}"
-            yield Problem("constant-override", message, slot=slot, expected=expected, actual=actual)
 
 
 def _generate_attributes(

@@ -22,6 +22,7 @@ from wirebook.definitions.compile.slots import (
     EVENT_FORMAT,
     Slot,
     amqp_kind,
+    bare_slots,
     entry_kind,
     entry_name,
     envelope_attribute,
@@ -34,7 +35,6 @@ Slots = dict[str, Any]
 Supplied = dict[tuple[str, str], list[tuple[str, Any]]]
 """The properties of a request, by section and normalised name: pairs of the name as written and the value."""
 CONTENT_TYPE_NAMES = ("datacontenttype", "wire-content-type", EVENT_FORMAT)
-MQTT_3_SLOTS = ("topic_name", "qos", "retain")
 
 
 def render_slots(definition: Definition, protocol: str, rendering: Rendering) -> Slots:
@@ -107,17 +107,11 @@ def _supplied_properties(protocol: str, rendering: Rendering) -> Supplied:
         section, name = _split_key(protocol, key)
         is_entry = section in ENTRY_SECTIONS[protocol_family]
         values = value if is_entry and isinstance(value, (list, tuple)) else [value]
-        normalised = entry_name(protocol_family, section, name) if is_entry else name
-        supplied.setdefault((section, normalised), []).extend(
-            (name, _protocol_value(protocol_family, item)) for item in values
-        )
+        of_slot = supplied.setdefault((section, entry_name(protocol_family, section, name) if is_entry else name), [])
+        for item in map(application_value, values):
+            is_text = isinstance(item, (Timestamp, Uuid)) and protocol_family != "AMQP"  # no other protocol has these
+            of_slot.append((name, str(item) if is_text else item))
     return supplied
-
-
-def _protocol_value(protocol_family: str, value: Any) -> Any:
-    """A supplied value in the types of the protocol: only AMQP has times and UUIDs, elsewhere they are text."""
-    value = application_value(value)
-    return str(value) if isinstance(value, (Timestamp, Uuid)) and protocol_family != "AMQP" else value
 
 
 def _split_key(protocol: str, key: str) -> tuple[str, str]:
@@ -140,7 +134,12 @@ def _add_undeclared(protocol: str, supplied: Supplied, slots: Slots, rendering: 
         for name_as_written, value in values:
             constraint = _undeclared_constraint(protocol, section, name, name_as_written)
             if constraint is None:
-                rendering.problems.append(_unknown_slot(protocol, name_as_written))
+                known = [*bare_slots(protocol), *(f"{section}.NAME" for section in _sections_of(protocol))]
+                message = f"{protocol} has no property '{name_as_written}'; it must be one of {', '.join(known)}"
+                slot = f"protocoloptions.{name_as_written}"
+                rendering.problems.append(
+                    Problem("unknown-slot", message, slot=slot, expected=known, actual=name_as_written)
+                )
             elif (rendered := rendering.render(constraint, value)) is None:
                 continue
             elif section in ENTRY_SECTIONS[protocol_family]:
@@ -152,7 +151,7 @@ def _add_undeclared(protocol: str, supplied: Supplied, slots: Slots, rendering: 
 def _undeclared_constraint(protocol: str, section: str, name: str, name_as_written: str) -> Constraint | None:
     """A constraint of the slot's own type; None if the protocol has no such slot."""
     protocol_family = family(protocol)
-    if section not in _sections_of(protocol) and (section != BARE or name not in _bare_names(protocol)):
+    if section not in _sections_of(protocol) and (section != BARE or name not in bare_slots(protocol)):
         return None
     if section == BARE:
         kind, label = BARE_SLOTS[protocol_family][name], name
@@ -164,21 +163,9 @@ def _undeclared_constraint(protocol: str, section: str, name: str, name_as_writt
     return constraint_of(Slot(section, name, f"protocoloptions.{label}"), kind, {"type": type_})
 
 
-def _bare_names(protocol: str) -> list[str]:
-    """The slots of a protocol that belong to no section."""
-    names = BARE_SLOTS[family(protocol)]
-    return [name for name in names if protocol != "MQTT/3.1.1" or name in MQTT_3_SLOTS]
-
-
 def _sections_of(protocol: str) -> tuple[str, ...]:
     """The sections of a protocol. MQTT 3.1.1 has none."""
     protocol_family = family(protocol)
     if protocol == "MQTT/3.1.1":
         return ()
     return (*ENTRY_SECTIONS[protocol_family], *(AMQP_SECTIONS if protocol_family == "AMQP" else ()))
-
-
-def _unknown_slot(protocol: str, name: str) -> Problem:
-    known = [*_bare_names(protocol), *(f"{section}.NAME" for section in _sections_of(protocol))]
-    message = f"{protocol} has no property '{name}'; it must be one of {', '.join(known)}"
-    return Problem("unknown-slot", message, slot=f"protocoloptions.{name}", expected=known, actual=name)

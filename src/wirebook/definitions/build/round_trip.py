@@ -38,13 +38,5 @@ def check_round_trip(
             sent, read = request.context[name], match.bindings.get(name)
             if read is not None and read != sent:  # None: the receiver does not see the slot (D28)
                 message = f"a receiver would read '{read}' for '{name}', not '{sent}'"
-                slot = _first_slot_with(definition, name)
-                yield Problem("context-changed", message, slot=slot, expected=sent, actual=read)
-
-
-def _first_slot_with(definition: Definition, placeholder: str) -> str:
-    return next(
-        constraint.label
-        for constraint in definition.all_constraints
-        if constraint.template and placeholder in constraint.template.names
-    )
+                slots = (c.label for c in definition.all_constraints if c.template and name in c.template.names)
+                yield Problem("context-changed", message, slot=next(slots), expected=sent, actual=read)

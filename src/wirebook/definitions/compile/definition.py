@@ -187,6 +187,7 @@ def compile_definition(
     bare, entries = _protocol_constraints(protocol, options) if protocol else ([], [])
     covered = _covered_attributes(protocol, [*bare, *(entry for group in entries for entry in group.entries)])
     metadata = _envelope_constraints(attributes) if envelope else []
+    uncovered = (constraint for constraint in metadata if constraint.slot.name not in covered)
     mode = _mode(attributes, covered) if envelope else None
     format_ = format_constraints(attributes, mode, "envelopeoptions.format") if envelope else ()
     return Definition(
@@ -196,7 +197,7 @@ def compile_definition(
         envelope=envelope,
         protocol=protocol,
         mode=mode,
-        constraints=(*_without(metadata, covered), *_content_type(attributes, metadata, covered), *format_, *bare),
+        constraints=(*uncovered, *_content_type(attributes, metadata, covered), *format_, *bare),
         entries=tuple(entries),
         soft=tuple(_soft(attributes, metadata)) if envelope else (),
         incomplete=incomplete,
@@ -217,14 +218,20 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
     if kind.place.has_uri_text and isinstance(value, str):
         value = uri_literals(value)
     if kind.place is PATH and isinstance(value, str):
-        value = _normal_path(value)
+        # in normal form: only the characters that paths do not allow are percent-encoded (D30)
+        value = normal_path(quote(value, safe="/%{}:@!$&'()*+,;=~"))
     if (slot.section, slot.name) == (BARE, "method") and isinstance(value, str):
         value = _upper(value)
     constraint = replace(constraint, declared=value)
     is_template_type = type_ in TEMPLATE_TYPES or fields.get("type") is None  # D15
     if isinstance(value, str) and is_template_type and has_placeholder(value):
         return replace(constraint, template=parse_template(value, kind.place))
-    return _with_literal(constraint, value)
+    if kind.media_type and isinstance(value, str) and (media_type := parse_media_type(value)):
+        return replace(constraint, media_type=media_type)
+    try:
+        return replace(constraint, literal=canonical(type_, value))
+    except NotOfType:  # a lint error; the constant is compared as it is
+        return replace(constraint, type="any", literal=canonical("any", value))
 
 
 def _upper(value: str) -> str:
@@ -232,11 +239,6 @@ def _upper(value: str) -> str:
     names = PLACEHOLDER.findall(value)
     literals = PLACEHOLDER.sub("\0", value).upper().split("\0")
     return literals[0] + "".join(f"{{{name}}}{literal}" for name, literal in zip(names, literals[1:], strict=True))
-
-
-def _normal_path(value: str) -> str:
-    """A declared path in normal form: only the characters that paths do not allow are percent-encoded (D30)."""
-    return normal_path(quote(value, safe="/%{}:@!$&'()*+,;=~"))
 
 
 def _type(kind: SlotKind, fields: Mapping[str, Any]) -> str:
@@ -251,15 +253,6 @@ def _type(kind: SlotKind, fields: Mapping[str, Any]) -> str:
     return kind.integer if name == "integer" else name
 
 
-def _with_literal(constraint: Constraint, value: Any) -> Constraint:
-    if constraint.kind.media_type and isinstance(value, str) and (media_type := parse_media_type(value)):
-        return replace(constraint, media_type=media_type)
-    try:
-        return replace(constraint, literal=canonical(constraint.type, value))
-    except NotOfType:  # a lint error; the constant is compared as it is
-        return replace(constraint, type="any", literal=canonical("any", value))
-
-
 # -- envelope -------------------------------------------------------------------------------------------------------
 
 
@@ -267,13 +260,12 @@ def _envelope_constraints(attributes: Mapping[str, Any]) -> list[Constraint]:
     declared = _mapping(attributes.get("envelopemetadata"))
     known = [name for name in slots.ATTRIBUTES if name in declared]
     others = [name for name in declared if name not in slots.ATTRIBUTES]
-    return [_attribute_constraint(name, declared[name]) for name in (*known, *others)]
-
-
-def _attribute_constraint(name: str, declaration: Any) -> Constraint:
-    slot = Slot(ENVELOPE, name, f"envelopemetadata.{name}")
-    constraint = constraint_of(slot, slots.attribute_kind(name), declaration)
-    return replace(constraint, required=constraint.required or name in slots.REQUIRED_ATTRIBUTES)
+    constraints = []
+    for name in (*known, *others):
+        slot = Slot(ENVELOPE, name, f"envelopemetadata.{name}")
+        constraint = constraint_of(slot, slots.attribute_kind(name), declared[name])
+        constraints.append(replace(constraint, required=constraint.required or name in slots.REQUIRED_ATTRIBUTES))
+    return constraints
 
 
 def _content_type(
@@ -340,21 +332,11 @@ def _protocol_constraints(protocol: str, options: Mapping[str, Any]) -> tuple[li
     kin = family(protocol)
     if kin not in slots.BARE_SLOTS:
         return [], []
-    bare = [_bare_constraint(name, kind, options[name]) for name, kind in _bare_slots(protocol) if name in options]
+    bare_slots = slots.bare_slots(protocol)
+    bare = [_bare_constraint(name, kind, options[name]) for name, kind in bare_slots.items() if name in options]
     sections = list(_section_constraints(options)) if kin == "AMQP" else []
-    named = () if _is_mqtt_3(protocol) else slots.ENTRY_SECTIONS[kin]
+    named = () if slots.is_mqtt_3(protocol) else slots.ENTRY_SECTIONS[kin]
     return [*bare, *sections], [group for section in named for group in entries_of(kin, section, options.get(section))]
-
-
-def _bare_slots(protocol: str) -> Iterator[tuple[str, SlotKind]]:
-    """The bare slots of the protocol version. MQTT 3.1.1 has three, and no user properties (D32)."""
-    for name, kind in slots.BARE_SLOTS[family(protocol)].items():
-        if not _is_mqtt_3(protocol) or name in ("topic_name", "qos", "retain"):
-            yield name, kind
-
-
-def _is_mqtt_3(protocol: str) -> bool:
-    return protocol.upper() == "MQTT/3.1.1"
 
 
 def _bare_constraint(name: str, kind: SlotKind, declaration: Any) -> Constraint:
@@ -386,7 +368,8 @@ def entries_of(kin: str, section: str, declared: Any, prefix: str = "protocolopt
     exclusive = section != "query" and kin != "KAFKA"
     for name, constraints in grouped.items():
         lists = (kin, section) == ("HTTP", "headers") and name != "set-cookie"
-        yield Entries(section, name, tuple(sorted(constraints, key=_entry_order)), exclusive, lists, tuple(constraints))
+        ordered = sorted(constraints, key=lambda entry: 0 if entry.valued else 1 if entry.template else 2)
+        yield Entries(section, name, tuple(ordered), exclusive, lists, tuple(constraints))
 
 
 def _trimmed(declaration: Any) -> Any:
@@ -396,10 +379,6 @@ def _trimmed(declaration: Any) -> Any:
     if isinstance(declaration, Mapping) and isinstance(value := declaration.get("value"), str):
         return {**declaration, "value": value.strip(" \t")}
     return declaration
-
-
-def _entry_order(constraint: Constraint) -> int:
-    return 0 if constraint.valued else 1 if constraint.template else 2
 
 
 def _named(declared: Any) -> Iterator[tuple[str, Any]]:
@@ -424,10 +403,6 @@ def _covered_attributes(protocol: str | None, constraints: Iterable[Constraint])
         return frozenset()
     names = (_attribute_of(protocol, constraint) for constraint in constraints if constraint.fixed)
     return frozenset(name for name in names if name)
-
-
-def _without(metadata: Iterable[Constraint], covered: frozenset[str]) -> Iterator[Constraint]:
-    return (constraint for constraint in metadata if constraint.slot.name not in covered)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import base64
 from typing import Any, Final, NamedTuple
 
-from wirebook.bindings.wire import MAX_PREVIEW, preview_scalar
+from wirebook.bindings.wire import text_or_bytes
 from wirebook.definitions.compile.definition import Constraint
 from wirebook.definitions.compile.mediatype import parse_media_type
 from wirebook.definitions.compile.uritemplate import Split, uri_text
 from wirebook.definitions.compile.values import CHECKS, NotOfType, is_text_of
 from wirebook.definitions.compile.view import QueryText
 from wirebook.problems import CODES, Problem, quoted
+from wirebook.text.preview import MAX_PREVIEW, preview_scalar
 
 
 class ValueMatch(NamedTuple):
@@ -80,7 +81,10 @@ def fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> ValueMa
     because templates are compared in that form (D20).
     """
     if constraint.kind.wire == "octets":
-        value = _octets_as(constraint.type, value)
+        if constraint.type == "binary":
+            value = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        else:
+            value = text_or_bytes(value) if isinstance(value, bytes) else value
     result = _fit(constraint, value, rfc6570=rfc6570)
     if isinstance(result, ValueMatch) or result.code == "wrong-type":
         return result
@@ -116,16 +120,6 @@ def _fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> ValueM
         split = constraint.template.match(text, rfc6570=rfc6570)
         return ValueMatch(text, split) if split else ValueMismatch("template-mismatch", constraint.declared)
     return MATCH
-
-
-def _octets_as(type_: str, value: Any) -> Any:
-    """An untyped value (bytes or text) as bytes for the type ``binary``, else as text if it is valid UTF-8."""
-    if type_ == "binary":
-        return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-    try:
-        return value.decode() if isinstance(value, bytes) else value
-    except UnicodeDecodeError:
-        return value
 
 
 def template_text(value: Any) -> str:

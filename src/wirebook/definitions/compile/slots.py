@@ -143,6 +143,18 @@ def family(protocol: str) -> str:
     return protocol.partition("/")[0].upper()
 
 
+def bare_slots(protocol: str) -> dict[str, SlotKind]:
+    """The slots of a protocol that belong to no section. MQTT 3.1.1 has three of those of MQTT 5.0 (D32)."""
+    kinds = BARE_SLOTS.get(family(protocol), {})
+    if not is_mqtt_3(protocol):
+        return kinds
+    return {name: kind for name, kind in kinds.items() if name in ("topic_name", "qos", "retain")}
+
+
+def is_mqtt_3(protocol: str) -> bool:
+    return protocol.upper() == "MQTT/3.1.1"
+
+
 def attribute_kind(name: str) -> SlotKind:
     return ATTRIBUTES.get(name, SlotKind())
 

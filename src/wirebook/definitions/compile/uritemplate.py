@@ -224,16 +224,12 @@ def parse_template(text: str, place: TemplateContext = TEXT) -> Template:
     names = tuple(placeholders(text))
     whole = PLACEHOLDER.fullmatch(text) is not None
     segments = [text] if whole and place.spans else text.split(place.separator)  # no placeholder has a separator in it
-    pieces = tuple(map(_piece, segments))
+    split = (PLACEHOLDER.split(segment) for segment in segments)
+    pieces = tuple(Piece(tuple(parts[0::2]), tuple(parts[1::2])) for parts in split)
     fixed = tuple((position, piece.literals[0]) for position, piece in enumerate(pieces) if not piece.names)
     varying = tuple((position, piece) for position, piece in enumerate(pieces) if piece.names)
     literal_length = sum(len(literal) for piece in pieces for literal in piece.literals)
     return Template(text, place, pieces, fixed, varying, names, whole, literal_length)
-
-
-def _piece(segment: str) -> Piece:
-    parts = PLACEHOLDER.split(segment)
-    return Piece(tuple(parts[0::2]), tuple(parts[1::2]))
 
 
 def scan(piece: Piece, text: str) -> list[str] | None:
@@ -244,9 +240,9 @@ def scan(piece: Piece, text: str) -> list[str] | None:
     literals = piece.literals
     if not piece.names:
         return [] if text == literals[0] else None
-    if not _ends_fit(literals, text):
-        return None
     start, stop = len(literals[0]), len(text) - len(literals[-1])
+    if start >= stop or not (text.startswith(literals[0]) and text.endswith(literals[-1])):
+        return None
     captures: list[str] = []
     for literal in literals[1:-1]:
         index = text.find(literal, start + 1, stop)
@@ -273,11 +269,6 @@ def scan_from_right(piece: Piece, text: str) -> list[str] | None:
         stop = index
     captures.append(text[start:stop])
     return captures[::-1]
-
-
-def _ends_fit(literals: Sequence[str], text: str) -> bool:
-    first, last = literals[0], literals[-1]
-    return len(text) > len(first) + len(last) and text.startswith(first) and text.endswith(last)
 
 
 # -- several templates that share names -----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from wirebook.bindings import Received, slots
 from wirebook.bindings.http import split_target
 from wirebook.bindings.received import CLOUDEVENTS
+from wirebook.bindings.wire import text_or_bytes
 from wirebook.definitions.compile.slots import (
     AMQP_SECTIONS,
     BARE,
@@ -93,10 +94,11 @@ class MessageView:
 
     def value(self, slot: Slot) -> Any:
         """The value of a slot that does not repeat, or ABSENT."""
-        if slot.section == ENVELOPE:
-            return self._attribute(slot.name)
-        if slot.section == BARE:
-            return self._bare(slot.name)
+        if slot.section == ENVELOPE and slot.name != "datacontenttype":
+            return self.received.attributes.get(slot.name, ABSENT)
+        if slot.section in (ENVELOPE, BARE):
+            value = self._bare(slot.name)
+            return ABSENT if value is None else value
         section = self.slots.get(slot.section) or {}
         return section.get(slot.name, ABSENT)
 
@@ -117,23 +119,12 @@ class MessageView:
             for name, _ in self.slots.get(section) or ():
                 yield section, entry_name(self.family, section, name)
 
-    def _attribute(self, name: str) -> Any:
-        if name == "datacontenttype":
-            return self._data_content_type()
-        return self.received.attributes.get(name, ABSENT)
-
-    def _data_content_type(self) -> Any:
-        content_type = self.received.datacontenttype
-        return ABSENT if content_type is None else content_type
-
     def _bare(self, name: str) -> Any:
         if name == "datacontenttype":
-            return self._data_content_type()
+            return self.received.datacontenttype
         if name == EVENT_FORMAT:
-            value = self.received.event_format
-        else:
-            value = self.received.content_type if name == "wire-content-type" else self._protocol_value(name)
-        return ABSENT if value is None else value
+            return self.received.event_format
+        return self.received.content_type if name == "wire-content-type" else self._protocol_value(name)
 
     def _protocol_value(self, name: str) -> Any:
         if name == "status":
@@ -143,7 +134,8 @@ class MessageView:
             method = self.slots.get("method")
             return method.upper() if isinstance(method, str) else None
         if name == "key":
-            return _text_or_bytes(self.slots.get("key"))
+            key = self.slots.get("key")  # bytes that are not valid UTF-8 satisfy no text constraint (D33)
+            return text_or_bytes(key) if isinstance(key, bytes) else key
         return self.slots.get("key" if name == "key_base64" else name)
 
     def _read_entries(self, section: str) -> dict[str, list[Any]]:
@@ -156,24 +148,11 @@ class MessageView:
     def _query(self) -> list[tuple[str, Any]]:
         """Query items as `QueryText`, or as bytes if they are not valid UTF-8."""
         _, query = split_target(getattr(self.received.wire, "target", None))
-        raw = [item.partition("=")[2].replace("+", " ") for item in query.split("&") if item]
-        return [
-            (name, _query_text(value, raw_value) if isinstance(value, str) else value)
-            for (name, value), raw_value in zip(self.slots.get("query") or (), raw, strict=False)
-        ]
-
-
-def _query_text(value: str, raw: str) -> QueryText:
-    text = QueryText(value)
-    text.raw = unquote(raw.replace("%25", "%2525").replace("%2F", "%252F").replace("%2f", "%252F"))
-    return text
-
-
-def _text_or_bytes(value: Any) -> Any:
-    """Text if the bytes are valid UTF-8, else the bytes, which satisfy no text constraint (D33)."""
-    if not isinstance(value, bytes):
-        return value
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value
+        raw_values = [item.partition("=")[2].replace("+", " ") for item in query.split("&") if item]
+        items = []
+        for (name, value), raw in zip(self.slots.get("query") or (), raw_values, strict=False):
+            text = QueryText(value) if isinstance(value, str) else value
+            if isinstance(text, QueryText):
+                text.raw = unquote(raw.replace("%25", "%2525").replace("%2F", "%252F").replace("%2f", "%252F"))
+            items.append((name, text))
+        return items

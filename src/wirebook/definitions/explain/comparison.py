@@ -209,7 +209,9 @@ class SlotReporter:
             nearest = typos.nearest(constraint.slot)
             remedy = self._remedy_for_absence(constraint, typos, nearest)
         else:
-            nearest = _nearest_literal(parts)
+            # the literal of the first differing segment that is similar to its text
+            differing = (part for part in parts if not part.fits and part.template and part.value)
+            nearest = next((part.template for part in differing if nearest_name(part.value, [part.template])), None)
             remedy = self._remedy(constraint, mismatch, parts)
         return SlotReport(
             constraint.label,
@@ -314,12 +316,6 @@ def _template(constraint: Constraint) -> Template | None:
     literal = constraint.literal
     is_text = literal is not None and literal.kind == "text"
     return parse_template(literal.value, constraint.kind.place) if is_text and literal else None
-
-
-def _nearest_literal(parts: Sequence[AlignedSegment]) -> str | None:
-    """The literal of the first differing segment that is similar to its text."""
-    differing = (part for part in parts if not part.fits and part.template and part.value)
-    return next((part.template for part in differing if nearest_name(part.value, [part.template])), None)
 
 
 def _expected(constraint: Constraint) -> Any:

@@ -141,7 +141,10 @@ class Explainer:
         if outcome.received.kind in ("malformed", "unsupported") and outcome.outcome != "unexpected":
             return Explanation(outcome, _first_message(outcome), (), tuple(_advice_for_missing_attributes(outcome)))
         if scope is None and xid:
-            return Explanation(outcome, _first_message(outcome), (), tuple(self._advice_for_unknown_endpoint(xid)))
+            nearest, known = nearest_name(xid, self.selector.scopes), sorted(self.selector.scopes)[:MAX_LISTED]
+            advice = (f"did you mean the endpoint '{nearest}'?",) if nearest else ()
+            listed = f"has these endpoints: {', '.join(known)}" if known else "has no endpoints"
+            return Explanation(outcome, _first_message(outcome), (), (*advice, f"the catalogue {listed}"))
         if scope is None or scope.empty:
             return Explanation(outcome, _first_message(outcome))
         views = _views(outcome.received)
@@ -149,12 +152,6 @@ class Explainer:
         if matches:
             return self._explain_matches(outcome, matches, scope)
         return self._explain_unexpected(outcome, views, scope, xid)
-
-    def _advice_for_unknown_endpoint(self, xid: str) -> Iterator[str]:
-        if nearest := nearest_name(xid, self.selector.scopes):
-            yield f"did you mean the endpoint '{nearest}'?"
-        known = ", ".join(sorted(self.selector.scopes)[:MAX_LISTED])
-        yield f"the catalogue has these endpoints: {known}" if known else "the catalogue has no endpoints"
 
     # -- definitions match ------------------------------------------------------------------------------------------
 
@@ -201,7 +198,9 @@ class Explainer:
             reason = f"no definition matches; {count} are close" if count > 1 else "no definition matches; one is close"
             return Explanation(outcome, reason, comparisons, advice)
         if not advice and carries:
-            advice = (self._known_protocols(),)
+            counts = Counter(definition.protocol or "any protocol" for definition in self.selector.definitions)
+            listed = ", ".join(f"{protocol} ({number:,})" for protocol, number in counts.most_common(MAX_LISTED))
+            advice = (f"the catalogue has definitions for: {listed}" if listed else "the catalogue has no definitions",)
         return Explanation(outcome, _first_message(outcome), (), advice)
 
     def _nearest(self, outcome: Outcome, views: Sequence[MessageView], scope: EndpointScope) -> tuple[Comparison, ...]:
@@ -245,11 +244,6 @@ class Explainer:
             yield f"the message matches {', '.join(members[:MAX_LISTED])} without the endpoint '{xid}'"
         if others:
             yield f"the message matches {', '.join(others[:MAX_LISTED])}, which the endpoint '{xid}' does not have"
-
-    def _known_protocols(self) -> str:
-        counts = Counter(definition.protocol or "any protocol" for definition in self.selector.definitions)
-        listed = ", ".join(f"{protocol} ({count:,})" for protocol, count in counts.most_common(MAX_LISTED))
-        return f"the catalogue has definitions for: {listed}" if listed else "the catalogue has no definitions"
 
 
 def _role_and_faults(comparison: Comparison) -> tuple[int, int]:

@@ -99,17 +99,13 @@ def payload_report(
     declared = {field.path[0] for field in schema.fields if field.path} if schema else set()
     faults = []
     for problem in reading.problems:
-        path = _path(problem)
+        slot = problem.slot or ""
+        path = slot.removeprefix(SLOT_PREFIX) if slot.startswith(SLOT_PREFIX) else ""
         remedy, nearest = _remedy(problem, path, value, declared, reading.problems)
         faults.append(
             PayloadFault(problem.code, path, problem.actual, problem.expected, problem.message, remedy, nearest)
         )
     return PayloadReport(schema_format, outcome, tuple(faults))
-
-
-def _path(problem: Problem) -> str:
-    slot = problem.slot or ""
-    return slot.removeprefix(SLOT_PREFIX) if slot.startswith(SLOT_PREFIX) else ""
 
 
 def _value(reading: DecodedPayload, payload: Payload | None) -> Any:

@@ -135,17 +135,14 @@ class EndpointConstraints:
         for constraint in self.constraints:
             if constraint.slot.name == EVENT_FORMAT and not definition.is_cloudevent:
                 continue
-            if constraint.declared == DEFAULT_METHOD and constraint.slot.name == "method" and _has_method(definition):
-                continue
+            if constraint.declared == DEFAULT_METHOD and constraint.slot.name == "method":
+                slots = (other.slot for other in definition.constraints if other.fixed)
+                if any(slot.section == BARE and slot.name in ("method", "status") for slot in slots):
+                    continue
             yield constraint
 
 
 NO_ENDPOINT = EndpointConstraints()
-
-
-def _has_method(definition: Definition) -> bool:
-    slots = (constraint.slot for constraint in definition.constraints if constraint.fixed)
-    return any(slot.section == BARE and slot.name in ("method", "status") for slot in slots)
 
 
 def match_metadata(

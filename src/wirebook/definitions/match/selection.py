@@ -104,7 +104,9 @@ class Selector:
         xid = endpoint or received.endpoint
         scope = self.scopes.get(xid) if xid else self.default_scope
         if scope is None:
-            return Outcome("malformed", received, problems=(_unknown_endpoint(xid, self.scopes),))
+            known, message = sorted(self.scopes)[:10], f"the catalogue has no endpoint '{xid}'"
+            problem = Problem("unknown-endpoint", message, slot="endpoint", expected=known, actual=xid)
+            return Outcome("malformed", received, problems=(problem,))
         if scope.empty and received.kind == "malformed":
             return _unreadable(received)
         if scope.empty:
@@ -180,12 +182,16 @@ class Selector:
         """The outcome of the only best match, which depends on its payload."""
         reading = self.read_payload(match.definition, received)
         outcome, problems = ("matched", ()) if reading is None else (reading.outcome or "matched", reading.problems)
+        if match.ambiguous_bindings:  # the text could be split into placeholders in another way (D18)
+            message = "the placeholders could be split in more than one way"
+            note = Problem("ambiguous-bindings", message, slot="bindings", actual=match.bindings)
+            problems = (note, *problems)
         return Outcome(
             outcome,
             received,
             match.definition.xid,
             match.bindings,
-            (*received.problems, *_ambiguity(match), *problems),
+            (*received.problems, *problems),
             reading=reading,
             ambiguous_bindings=match.ambiguous_bindings,
             synthesized=match.synthesized,
@@ -221,7 +227,8 @@ class Selector:
             )
             return Outcome("unexpected", view.received, problems=(problem,))
         near = self._near(views, scope)
-        problems = near[0].problems if near else (_nothing_near(),)
+        message = "no definition has a constant value that the message has"
+        problems = near[0].problems if near else (Problem("no-definition", message, slot="definition"),)
         event = views[-1].received
         # A message that may be an event counts as one if the closest definition is of an event.
         is_event = len(views) == 1 or (near and self._by_xid[near[0].definition].is_cloudevent)
@@ -260,13 +267,6 @@ class Selector:
         )
 
 
-def _ambiguity(match: Match) -> Iterator[Problem]:
-    """A note if the text could be split into placeholders in another way (D18)."""
-    if match.ambiguous_bindings:
-        message = "the placeholders could be split in more than one way"
-        yield Problem("ambiguous-bindings", message, slot="bindings", actual=match.bindings)
-
-
 def views_of(received: Received) -> list[MessageView]:
     """The message as received and, if it may be one (MQTT 3.1.1), as a structured CloudEvent, too."""
     structured = as_structured(received)
@@ -294,21 +294,6 @@ def _unique(definitions: Iterable[Definition]) -> Iterator[Definition]:
         if definition not in seen:
             seen.add(definition)
             yield definition
-
-
-def _nothing_near() -> Problem:
-    message = "no definition has a constant value that the message has"
-    return Problem(code="no-definition", slot="definition", message=message)
-
-
-def _unknown_endpoint(xid: str | None, known: Iterable[str]) -> Problem:
-    return Problem(
-        code="unknown-endpoint",
-        slot="endpoint",
-        expected=sorted(known)[:10],
-        actual=xid,
-        message=f"the catalogue has no endpoint '{xid}'",
-    )
 
 
 def _with_xids(outcomes: Iterable[Outcome]) -> tuple[Problem, ...]:

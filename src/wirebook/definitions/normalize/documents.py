@@ -89,22 +89,17 @@ def _normalise_registry(registry: RewrittenEntity) -> None:
     if registry.old:
         registry.drop("epoch", SERVER_ATTRIBUTE, "server-attribute")
     drop_server_attributes(registry)
-    _normalise_documentation(registry)
+    documentation = registry.values.get("documentation")
+    if isinstance(documentation, dict) and isinstance(url := documentation.get("url"), str):  # in some catalogues
+        message = f"'documentation' must be a URL, not an object; '{preview(url)}' is used"
+        registry.report("old-shape", "/documentation", message, expected=url, actual=documentation)
+        registry.values["documentation"] = url
+        registry.log.origins["/documentation"] = "/documentation/url"
     version = registry.values.get("specversion")
     if isinstance(version, str) and OLD_SPECVERSION.match(version):
         message = f"the document follows version '{version}' of the specification; it is read as {SPECVERSION}"
         registry.report("old-specversion", "/specversion", message, expected=SPECVERSION, actual=version)
         registry.values["specversion"] = SPECVERSION
-
-
-def _normalise_documentation(registry: RewrittenEntity) -> None:
-    """Replace an object with a `url`, which some catalogues have, by the URL."""
-    documentation = registry.values.get("documentation")
-    if isinstance(documentation, dict) and isinstance(url := documentation.get("url"), str):
-        message = f"'documentation' must be a URL, not an object; '{preview(url)}' is used"
-        registry.report("old-shape", "/documentation", message, expected=url, actual=documentation)
-        registry.values["documentation"] = url
-        registry.log.origins["/documentation"] = "/documentation/url"
 
 
 # -- schema groups --------------------------------------------------------------------------------------------------

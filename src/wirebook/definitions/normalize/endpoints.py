@@ -47,8 +47,16 @@ def normalise_endpoint(entity: RewrittenEntity, key: str, roots: Roots) -> None:
     for name in TOP_LEVEL_OPTIONS:
         _into_options(entity, entity.values, name, name, entity.at(name))
     normalise_selectors(entity, keep_precision=True)
-    _normalise_usage(entity)
-    _normalise_deprecated(entity)
+    usage = entity.values.get("usage")
+    if isinstance(usage, str):
+        message = f"'usage' must be an array; write [\"{preview(usage)}\"]"
+        entity.report("old-shape", entity.at("usage"), message, expected=[usage], actual=usage)
+        entity.values["usage"] = [usage]
+    deprecated = entity.values.get("deprecated")
+    if isinstance(deprecated, dict) and "docs" in deprecated:
+        deprecated = entity.values["deprecated"] = dict(deprecated)
+        place = RewriteCursor(entity, entity.at("deprecated"))
+        rename_options(deprecated, ("documentation",), {"docs": "documentation"}, place)
     _normalise_options(entity, roots)
     _normalise_groups(entity, roots)
     entity.rename("definitions", "messages", "old-collection-name")
@@ -101,22 +109,6 @@ def _report_misplaced(entity: RewrittenEntity, pointer: str, expected: str, actu
 
 
 # -- attributes -----------------------------------------------------------------------------------------------------
-
-
-def _normalise_usage(entity: RewrittenEntity) -> None:
-    usage = entity.values.get("usage")
-    if isinstance(usage, str):
-        message = f"'usage' must be an array; write [\"{preview(usage)}\"]"
-        entity.report("old-shape", entity.at("usage"), message, expected=[usage], actual=usage)
-        entity.values["usage"] = [usage]
-
-
-def _normalise_deprecated(entity: RewrittenEntity) -> None:
-    deprecated = entity.values.get("deprecated")
-    if isinstance(deprecated, dict) and "docs" in deprecated:
-        deprecated = entity.values["deprecated"] = dict(deprecated)
-        place = RewriteCursor(entity, entity.at("deprecated"))
-        rename_options(deprecated, ("documentation",), {"docs": "documentation"}, place)
 
 
 def _normalise_groups(entity: RewrittenEntity, roots: Roots) -> None:

@@ -43,7 +43,9 @@ def refusal_of(value: Any) -> str:
 def document_kind(value: Any) -> tuple[str, str] | None:
     """Return (what a document is, how to use it) if it is of a known kind that is not a catalogue."""
     if isinstance(value, str):
-        return _kind_of_text(value)
+        if re.search(r"(?m)^\s*(?:syntax\s*=|message\s+\w+\s*\{|package\s+[\w.]+;)", value):
+            return "a Protobuf schema", SCHEMA
+        return ("an XML document", "a catalogue is JSON or YAML") if value.lstrip().startswith("<") else None
     if isinstance(value, list):
         kind = document_kind(value[0]) if value and isinstance(value[0], Mapping) else None
         if kind is None:
@@ -53,14 +55,6 @@ def document_kind(value: Any) -> tuple[str, str] | None:
     if not isinstance(value, Mapping) or any(name in value for name in (*GROUP_TYPES, *OLD_COLLECTIONS)):
         return None
     return _kind_of_api(value) or _kind_of_message(value) or _kind_of_schema(value)
-
-
-def _kind_of_text(text: str) -> tuple[str, str] | None:
-    if re.search(r"(?m)^\s*(?:syntax\s*=|message\s+\w+\s*\{|package\s+[\w.]+;)", text):
-        return "a Protobuf schema", SCHEMA
-    if text.lstrip().startswith("<"):
-        return "an XML document", "a catalogue is JSON or YAML"
-    return None
 
 
 def _kind_of_api(value: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -102,7 +102,10 @@ def normalise_options(entity: RewrittenEntity, protocol: str | None, options: di
         lift(options, name, place)
     rename_options(options, layout.names, layout.aliases, place)
     for name, reason in layout.dropped.items():
-        _drop(options, name, reason, place)
+        if name in options:
+            message = f"'{name}' is ignored: {reason}; remove it"
+            place.inside(name).report("dropped-attribute", message, actual=options[name])
+            del options[name]
     for name in [name for name in options if name in layout.names and options[name] is not None]:
         _normalise_option(options, name, layout, place.inside(name))
     return options
@@ -142,13 +145,6 @@ def lift(options: dict[str, Any], name: str, place: RewriteCursor) -> None:
         place.inside(member).record_origin(source)
         message = f"'{name}.{member}' was read as '{member}', its place in 1.0-rc4"
         place.inside(member).report("misplaced-option", message, expected=member, actual=f"{name}.{member}")
-
-
-def _drop(options: dict[str, Any], name: str, reason: str, place: RewriteCursor) -> None:
-    if name in options:
-        message = f"'{name}' is ignored: {reason}; remove it"
-        place.inside(name).report("dropped-attribute", message, actual=options[name])
-        del options[name]
 
 
 # -- shapes ---------------------------------------------------------------------------------------------------------
@@ -211,17 +207,13 @@ def property_definition(definition: Any, place: RewriteCursor, *, bare: bool = F
         definition = {"value": definition}
         place.inside("value").record_origin(place.source)
     definition = dict(definition)
-    _normalise_type(definition, place.inside("type"))
-    _normalise_value(definition, place.inside("value"))
-    return definition
-
-
-def _normalise_type(definition: dict[str, Any], place: RewriteCursor) -> None:
     declared = definition.get("type")
     if isinstance(declared, str) and (name := canonical_type(declared)) != declared:
         message = f"the type '{declared}' was read as '{name}', its name in 1.0-rc4"
-        place.report("old-type-name", message, expected=name, actual=declared)
+        place.inside("type").report("old-type-name", message, expected=name, actual=declared)
         definition["type"] = name
+    _normalise_value(definition, place.inside("value"))
+    return definition
 
 
 def _normalise_value(definition: dict[str, Any], place: RewriteCursor) -> None:

@@ -138,7 +138,11 @@ def normalise_selectors(entity: RewrittenEntity, *, core_format: bool = False, k
     for old, new in names.SELECTOR_NAMES.items():
         entity.rename(old, new)
     for name in ("envelope", "protocol"):
-        _drop_none(entity, name)
+        value = entity.values.get(name)
+        if isinstance(value, str) and value.strip().casefold() == names.NO_SELECTOR:
+            message = f"'{value}' means that there is no {name}; remove '{name}'"
+            entity.report("none-selector", entity.at(name), message, actual=value)
+            del entity.values[name]
     envelope = _precise_envelope if keep_precision else names.canonical_envelope
     if not keep_precision:
         _add_envelope_version(entity)
@@ -172,14 +176,6 @@ def _place_format(entity: RewrittenEntity, *, core_format: bool) -> None:
         entity.rename("format", "protocol")
 
 
-def _drop_none(entity: RewrittenEntity, name: str) -> None:
-    value = entity.values.get(name)
-    if isinstance(value, str) and value.strip().casefold() == names.NO_SELECTOR:
-        message = f"'{value}' means that there is no {name}; remove '{name}'"
-        entity.report("none-selector", entity.at(name), message, actual=value)
-        del entity.values[name]
-
-
 # -- messages -------------------------------------------------------------------------------------------------------
 
 
@@ -192,14 +188,18 @@ def normalise_message(
         _normalise_version_identity(entity, key)
     else:
         normalise_identity(entity, "messageid", key)
-        _place_uri(entity)
+        uri = entity.values.get("uri")
+        if isinstance(uri, str) and "/messages/" in names.canonical_reference(uri):
+            entity.rename("uri", "xref")  # a figure in the specification shows aliases so (docs/catalogues.md#dialects)
         normalise_meta(entity, roots)
     normalise_origin(entity)
     normalise_selectors(entity, core_format=True)
     for old, new in (names.MESSAGE_NAMES | names.VERSION_NAMES).items():
         entity.rename(old, new)
     _normalise_base(entity, roots)
-    _normalise_payload(entity, roots)
+    normalise_text(entity, "dataschemaformat", names.canonical_format, "old-format-name")
+    for name in ("dataschemauri", "dataschemaxid"):
+        normalise_reference(entity, entity.values, name, entity.at(name), roots)
     _normalise_metadata(entity)
     protocol = entity.values.get("protocol") or protocol
     options = entity.inner("protocoloptions")
@@ -221,13 +221,6 @@ def _normalise_version_identity(entity: RewrittenEntity, key: str) -> None:
     normalise_identity(entity, "versionid", key)
 
 
-def _place_uri(entity: RewrittenEntity) -> None:
-    """Read `uri` as `xref`: a figure in the specification shows aliases so (docs/catalogues.md#dialects)."""
-    value = entity.values.get("uri")
-    if isinstance(value, str) and "/messages/" in names.canonical_reference(value):
-        entity.rename("uri", "xref")
-
-
 def _normalise_base(entity: RewrittenEntity, roots: Roots) -> None:
     """Rename the base message to `basemessage` and normalise it to an XID; several spellings must agree (D35)."""
     for name in names.BASE_NAMES:
@@ -240,12 +233,6 @@ def _normalise_base(entity: RewrittenEntity, roots: Roots) -> None:
         entity.rename(preferred, "basemessage", "old-base-name")
     for name in names.BASE_NAMES[1:]:
         entity.rename(name, "basemessage", "old-base-name")
-
-
-def _normalise_payload(entity: RewrittenEntity, roots: Roots) -> None:
-    normalise_text(entity, "dataschemaformat", names.canonical_format, "old-format-name")
-    for name in ("dataschemauri", "dataschemaxid"):
-        normalise_reference(entity, entity.values, name, entity.at(name), roots)
 
 
 def _normalise_metadata(entity: RewrittenEntity) -> None:

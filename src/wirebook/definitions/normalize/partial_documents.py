@@ -26,13 +26,9 @@ def as_registry(value: Any, log: Log) -> dict[str, Any] | None:
     if (collection := collection_of(value)) is not None:
         log.origins[f"/{collection}"] = ""
         return {collection: value}
-    return value if _is_registry(value) else None
-
-
-def _is_registry(value: dict[str, Any]) -> bool:
     if any(f"{collection}url" in value for collection in GROUP_TYPES):
-        return True
-    return any(mark in value for mark in REGISTRY_MARKS) and document_kind(value) is None
+        return value
+    return value if any(mark in value for mark in REGISTRY_MARKS) and document_kind(value) is None else None
 
 
 def _collection_and_id(value: dict[str, Any]) -> tuple[str, str] | None:
