@@ -331,6 +331,9 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("foreign-folder", ERROR, "the folder contains files of something else"),
     # -- landing: the processes -----------------------------------------------------------------------------------
     ("spark-failed", ERROR, "Spark failed, or can no longer be reached"),
+    ("frame-columns", ERROR, "the columns of the DataFrame do not fit"),
+    ("frame-identity", ERROR, "the messages of the DataFrame cannot be identified"),
+    ("message-twice", ERROR, "a message occurs twice in the source"),
     ("worker-failed", ERROR, "a process that lands messages ended unexpectedly"),
     ("no-java", ERROR, "Spark requires Java, and none was found"),
     ("internal-error", ERROR, "an internal error of Wirebook"),

@@ -1,31 +1,32 @@
-"""Match captured records in a DataFrame, for notebooks and other sinks.
+"""Match the messages of a DataFrame, batch or streaming, for notebooks and other sinks.
 
-Columns in: ``value`` alone (lines of the capture format, as from `spark.read.text`), or the members of the capture
-format as columns (as from `spark.read.parquet`).
-Columns out: the same, and ``index``, ``outcome``, ``definition``, ``bindings``, ``problems``, ``near``.
+Columns in: those of `wirebook.landing.sources.dataframes` (capture lines or CloudEvents, members of the capture format,
+or Spark's Kafka source), and any others.
+Columns out: all of them, and ``index``, ``outcome``, ``definition``, ``bindings``, ``problems``, ``near``.
 Rows: one per message. A batch of events gives several, an empty batch none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
-from wirebook.catalog import Catalog
 from wirebook.core.collector import without_collector
-from wirebook.landing.chunks import Chunk
+from wirebook.landing.chunks import Chunk, Numbers
+from wirebook.landing.job import AnyCatalog, load_catalog
 from wirebook.landing.runs.engine import CatalogueEngine, engine_for
+from wirebook.landing.sources.dataframes import InputColumns, chunks_of, input_columns
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, TableLayout
 from wirebook.landing.tables.reference_rows import dead_letter
+from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-LINE: Final = "value"
 REASONS: Final = "array<struct<code: string, slot: string, expected: string, actual: string>>"
 OUTCOME_DDL: Final = (
     "index int, outcome string, definition string, bindings map<string, string>, "
@@ -43,52 +44,90 @@ OUTCOME_SCHEMA: Final = pa.schema([
 PROBLEMS, NEAR = OUTCOME_SCHEMA.field("problems"), OUTCOME_SCHEMA.field("near")
 
 
-def match(df: DataFrame, catalog: Catalog, *, endpoint: str | None = None) -> DataFrame:
-    """The outcome of each message in `df`. `endpoint` (an XID) overrides the endpoints in the records.
+def match(
+    frame: DataFrame,
+    catalog: AnyCatalog,
+    *,
+    endpoint: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    prefix: str = "",
+) -> DataFrame:
+    """The outcome of each message in `frame`.
 
-    Raises: WirebookError (``unknown-endpoint``).
+    `catalog` is a `Catalog`, or the sources of one as for `Catalog.load`. `endpoint` (an XID) overrides the endpoints
+    in the records. `columns` maps the columns that Wirebook knows to those of the frame, as in
+    ``{"value": "payload_json"}``. The names of the added columns begin with `prefix`.
+
+    Raises: WirebookError (frame-columns, unknown-endpoint, and the codes of `Catalog.load`).
     """
     from pyspark.sql.types import StructType  # noqa: PLC0415
 
+    loaded = load_catalog(catalog)
     if endpoint is not None:
-        catalog.check_endpoint(endpoint)
-    document = orjson.dumps(catalog.registry.document)
-    options = {"endpoint": endpoint, "match": catalog.options}
+        loaded.check_endpoint(endpoint)
+    inputs = input_columns(frame.columns, columns)
+    _check_added(frame.columns, prefix)
+    document = orjson.dumps(loaded.registry.document)
+    options = {"endpoint": endpoint, "match": loaded.options}
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         engine = engine_for(document, options)
         for batch in batches:
             with without_collector():
-                outcomes = outcomes_of(batch, engine)
+                outcomes = outcomes_of(batch, engine, inputs, prefix)
             yield from outcomes.to_batches()
 
     added = StructType.fromDDL(OUTCOME_DDL)
     assert isinstance(added, StructType)
-    return df.mapInArrow(run, StructType([*df.schema.fields, *added.fields]))
+    for field in added.fields:
+        field.name = prefix + field.name
+    return frame.mapInArrow(run, StructType([*frame.schema.fields, *added.fields]))
 
 
-def outcomes_of(batch: pa.RecordBatch, engine: CatalogueEngine) -> pa.Table:
-    """The records of a batch with their outcomes: first those of the column path, then the others."""
-    chunk = _chunk(batch)
-    rest = np.ones(len(batch), bool)
+def _check_added(names: Iterable[str], prefix: str) -> None:
+    """Raises: frame-columns"""
+    added = {(prefix + name).casefold() for name in OUTCOME_SCHEMA.names}
+    if taken := [name for name in names if name.casefold() in added]:
+        message = f"the DataFrame has columns with the names of columns that `match` adds: {', '.join(taken)}"
+        hint = "rename them, or choose a prefix for the added columns, as in prefix='wirebook_'"
+        raise WirebookError(Problem("frame-columns", message, actual=taken, hint=hint))
+
+
+def outcomes_of(
+    batch: pa.RecordBatch, engine: CatalogueEngine, inputs: InputColumns | None = None, prefix: str = ""
+) -> pa.Table:
+    """The rows of a batch with their outcomes, not in the order of the batch."""
+    inputs = inputs or input_columns(batch.schema.names)
+    places, parts = [np.zeros(0, np.int64)], [OUTCOME_SCHEMA.empty_table()]
+    for chunk in chunks_of("", np.arange(len(batch), dtype=np.int64), batch, inputs):
+        matched, outcomes = _chunk_outcomes(chunk, engine)
+        places.append(matched)
+        parts.append(outcomes)
+    added = pa.concat_tables(parts)
+    records = pa.Table.from_batches([batch]).take(pa.array(np.concatenate(places), pa.int64()))
+    for field, column in zip(OUTCOME_SCHEMA, added.columns, strict=True):
+        records = records.append_column(field.with_name(prefix + field.name), column)
+    return records
+
+
+def _chunk_outcomes(chunk: Chunk, engine: CatalogueEngine) -> tuple[Numbers, pa.Table]:
+    """The row number of each message of a chunk, and the outcomes: first those of the column path, then the others."""
+    assert chunk.numbers is not None
+    rest = np.ones(len(chunk), bool)
     places, parts = [], []
     for layout, block in engine.settled(chunk):
         rest[block.places] = False
-        places.append(block.places)
+        places.append(chunk.numbers[block.places])
         parts.append(_settled(layout, block.rows, engine.xids_of(block)))
-    lines, rows = [], []
+    numbers, rows = [], []
     for origin, outcome in engine.outcomes(chunk.only(rest)):
         if outcome:
             row = dead_letter(outcome, origin)
-            lines.append(origin.line)
+            numbers.append(origin.line)
             rows.append(row | {"index": row["_index"], "bindings": list(outcome.bindings.items())})
-    places.append(np.array(lines, np.int64))
+    places.append(np.array(numbers, np.int64))
     parts.append(pa.Table.from_pylist(rows, schema=OUTCOME_SCHEMA))
-    outcomes = pa.concat_tables(parts)
-    records = pa.Table.from_batches([batch]).take(pa.array(np.concatenate(places), pa.int64()))
-    for field, column in zip(OUTCOME_SCHEMA, outcomes.columns, strict=True):
-        records = records.append_column(field, column)
-    return records
+    return np.concatenate(places), pa.concat_tables(parts)
 
 
 def _settled(layout: TableLayout, table: pa.Table, definitions: pa.StringArray) -> pa.Table:
@@ -117,12 +156,3 @@ def _bindings(layout: TableLayout, table: pa.Table) -> pa.MapArray:
     counts = there.reshape(count, len(bound)).sum(axis=1)
     offsets = pa.array(np.concatenate(([0], np.cumsum(counts))), pa.int32())
     return pa.MapArray.from_arrays(offsets, keys, values.filter(pa.array(there)))
-
-
-def _chunk(batch: pa.RecordBatch) -> Chunk:
-    """The batch as a chunk whose line numbers are row numbers, from 0."""
-    numbers = np.arange(len(batch), dtype=np.int64)
-    if batch.schema.names == [LINE]:
-        lines = batch.column(0).cast(pa.large_binary()).fill_null(b"")
-        return Chunk("", "capture", lines, numbers)
-    return Chunk("", "parquet", None, numbers, batch)

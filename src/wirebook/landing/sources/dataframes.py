@@ -1,0 +1,219 @@
+"""Messages in the columns of a caller's DataFrame: which columns hold them, and Arrow batches of them as chunks.
+
+The columns have one of three forms. Column names are compared without case, as Spark compares them.
+
+==========  =====================================================================================================
+``lines``   ``value``: lines of the capture format, or CloudEvents as JSON (an event, or an array of events)
+``capture`` ``protocol`` and other members of the capture format, as in a Parquet capture
+``kafka``   the columns of Spark's Kafka source: ``value``, ``topic``, and ``key``, ``headers``, ``partition``,
+            ``offset``, ``timestamp``
+==========  =====================================================================================================
+
+Spec: docs/dataframes.md; docs/capture-format.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirebook.bindings.capture import EXPECTED
+from wirebook.landing.chunks import Chunk, Numbers
+from wirebook.problems import Problem, WirebookError
+
+__all__ = ["Identity", "InputColumns", "chunks_of", "identified_rows", "input_columns"]
+
+VALUE: Final = "value"
+CAPTURE_COLUMNS: Final = ("protocol", *(name for name in EXPECTED if "." not in name))
+KAFKA_COLUMNS: Final = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
+FORMS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "capture": (("protocol",), CAPTURE_COLUMNS),
+    "kafka": (("value", "topic"), KAFKA_COLUMNS),
+    "lines": ((VALUE,), (VALUE,)),
+}
+"""The required columns and all columns of each form, in the order in which forms are tried."""
+
+WANTED: Final = (
+    "'value' (capture lines or CloudEvents as JSON), or 'value' and 'topic' (as Spark's Kafka source has them; also "
+    "'key', 'headers', 'partition', 'offset', 'timestamp'), or 'protocol' and other members of the capture format"
+)
+PAIR: Final = ("name", "value")
+
+
+class Identity(NamedTuple):
+    """The columns of a caller that identify a message: the names of a text column and of an integer column."""
+
+    file: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class InputColumns:
+    """The columns of a DataFrame that hold messages.
+
+    Shape: `names` maps the columns of `form` to the names that they have in the DataFrame.
+    """
+
+    form: str
+    names: Mapping[str, str]
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether topic, partition and offset identify the messages."""
+        return self.form == "kafka" and {"partition", "offset"} <= self.names.keys()
+
+
+def input_columns(available: Sequence[str], chosen: Mapping[str, str] | None = None) -> InputColumns:
+    """Find the columns that hold messages. `chosen` maps names that Wirebook knows to names in the DataFrame; without
+    it, they are equal.
+
+    Raises: frame-columns
+    """
+    by_name = {name.casefold(): name for name in available}
+    if chosen is None:
+        names = {name: by_name[name] for name in {*CAPTURE_COLUMNS, *KAFKA_COLUMNS} & by_name.keys()}
+    else:
+        _check_chosen(available, chosen)
+        names = {ours: by_name[theirs.casefold()] for ours, theirs in chosen.items()}
+    for form, (required, columns) in FORMS.items():
+        if names.keys() >= {*required}:
+            return InputColumns(form, {name: names[name] for name in columns if name in names})
+    message = f"the DataFrame has no columns with messages; found: {_quoted(available)}; needed: {WANTED}"
+    hint = "rename the columns, or map them, as in columns={'value': 'payload_json'}"
+    raise WirebookError(Problem("frame-columns", message, expected=WANTED, actual=list(available), hint=hint))
+
+
+def _check_chosen(available: Sequence[str], chosen: Mapping[str, str]) -> None:
+    known = sorted({*CAPTURE_COLUMNS, *KAFKA_COLUMNS})
+    if unknown := [name for name in chosen if name not in known]:
+        message = f"'columns' maps {_quoted(unknown)}, which Wirebook does not know; it knows: {', '.join(known)}"
+        raise WirebookError(Problem("frame-columns", message, expected=known, actual=unknown))
+    there = {name.casefold() for name in available}
+    if missing := [name for name in chosen.values() if name.casefold() not in there]:
+        message = f"'columns' names {_quoted(missing)}, which the DataFrame does not have; found: {_quoted(available)}"
+        raise WirebookError(Problem("frame-columns", message, expected=list(available), actual=missing))
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names) or "none"
+
+
+# -- rows to chunks -------------------------------------------------------------------------------------------------
+
+
+def identified_rows(
+    batch: pa.RecordBatch, columns: InputColumns, identity: Identity | None
+) -> Iterator[tuple[str, Numbers, pa.RecordBatch]]:
+    """Split a batch by file; yields the file, the line of each row, and the rows. The columns that `identity` names
+    are file and line; without it, Kafka's topic and partition are the file and the offset is the line.
+
+    Raises: ValueError if an identifying column is null or not of its type.
+    """
+    if identity is not None:
+        files = _texts(batch.column(identity.file), identity.file)
+        lines = _integers(batch.column(identity.line), identity.line)
+    else:
+        topics = _texts(batch.column(columns.names["topic"]), "topic")
+        partitions = _integers(batch.column(columns.names["partition"]), "partition")
+        lines = _integers(batch.column(columns.names["offset"]), "offset")
+        files = pc.binary_join_element_wise(topics, pa.array(partitions).cast(pa.string()), "/")
+        files = pc.binary_join_element_wise("kafka", files, ":")
+    encoded = files.dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    for code, file in enumerate(encoded.dictionary.to_pylist()):
+        rows = np.flatnonzero(codes == code)
+        whole = len(rows) == len(batch)
+        yield file, lines[rows], batch if whole else batch.take(pa.array(rows))
+
+
+def _texts(column: pa.Array, name: str) -> pa.StringArray:
+    if column.null_count or not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        raise ValueError(f"column '{name}' identifies messages, so it must be text without nulls; it is {column.type}")
+    return column.cast(pa.string())
+
+
+def _integers(column: pa.Array, name: str) -> Numbers:
+    if column.null_count or not pa.types.is_integer(column.type):
+        raise ValueError(f"column '{name}' identifies messages, so it must be integers without nulls")
+    numbers: Numbers = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def chunks_of(file: str, numbers: Numbers, batch: pa.RecordBatch, columns: InputColumns) -> Iterator[Chunk]:
+    """The rows of a batch as chunks."""
+    if columns.form == "lines":
+        lines = batch.column(columns.names[VALUE]).cast(pa.large_binary()).fill_null(b"")
+        is_event = are_events(lines)
+        for file_type, selected in (("capture", ~is_event), ("events", is_event)):
+            if selected.any():
+                yield Chunk(file, file_type, lines, numbers).only(selected)
+        return
+    records = _kafka_records if columns.form == "kafka" else _capture_records
+    yield Chunk(file, "parquet", None, numbers, records(batch, columns))
+
+
+def _capture_records(batch: pa.RecordBatch, columns: InputColumns) -> pa.RecordBatch:
+    arrays = [batch.column(theirs) for theirs in columns.names.values()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns.names))
+
+
+def _kafka_records(batch: pa.RecordBatch, columns: InputColumns) -> pa.RecordBatch:
+    """The columns of a Kafka source as those of a capture."""
+    arrays = {"protocol": pa.repeat(pa.scalar("KAFKA"), len(batch))}
+    for ours, theirs in columns.names.items():
+        column = batch.column(theirs)
+        arrays[ours] = _named_pairs(column) if ours == "headers" else column
+    return pa.RecordBatch.from_pydict(arrays)
+
+
+def _named_pairs(headers: pa.Array) -> pa.Array:
+    """Headers whose structs have ``name`` instead of Kafka's ``key``; any other column as it is."""
+    if not pa.types.is_list(headers.type) or not pa.types.is_struct(headers.type.value_type):
+        return headers
+    names = [field.name for field in headers.type.value_type]
+    if names != ["key", "value"]:
+        return headers
+    whole = headers.take(pa.array(np.arange(len(headers))))  # without what a slice leaves out
+    pairs = pa.StructArray.from_arrays([whole.values.field(0), whole.values.field(1)], PAIR)
+    return pa.ListArray.from_arrays(whole.offsets, pairs, mask=whole.is_null())
+
+
+# -- capture lines or events ----------------------------------------------------------------------------------------
+
+
+class _Line(msgspec.Struct):
+    """The members by which a capture line and an event differ."""
+
+    protocol: msgspec.Raw = msgspec.Raw()
+    specversion: msgspec.Raw = msgspec.Raw()
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+
+
+def are_events(lines: pa.LargeBinaryArray) -> npt.NDArray[np.bool_]:
+    """A mask of the lines that are CloudEvents: arrays, and objects with ``specversion`` but without ``protocol``."""
+    contains = partial(pc.match_substring, lines)
+    captures = contains('"protocol"').to_numpy(zero_copy_only=False)
+    events = contains('"specversion"').to_numpy(zero_copy_only=False)
+    arrays = pc.match_substring_regex(lines, r"^\s*\[").to_numpy(zero_copy_only=False)
+    is_event: npt.NDArray[np.bool_] = arrays | (events & ~captures)
+    for row in np.flatnonzero(events & captures & ~arrays).tolist():
+        is_event[row] = _is_event(lines[row].as_py())
+    return is_event
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        members = _decode(line)
+    except msgspec.DecodeError:
+        return False
+    return not bytes(members.protocol) and bool(bytes(members.specversion))
