@@ -70,8 +70,8 @@ def land(
     of the report.
     """
     loaded = load_catalog(catalog)
-    settings = _settings(loaded, runner, options)
-    return land_files(settings, Path(source), _catalogue(loaded), Target(Path(to)))
+    settings = run_settings(loaded, runner, options)
+    return land_files(settings, Path(source), catalogue_of(loaded), Target(Path(to)))
 
 
 def replay(
@@ -93,9 +93,9 @@ def replay(
     unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`).
     """
     loaded = load_catalog(catalog)
-    settings = _settings(loaded, runner, options)
+    settings = run_settings(loaded, runner, options)
     chosen = DeadLetterFilter(codes=sorted(codes), definitions=sorted(definitions))
-    return replay_dead_letters(settings, _catalogue(loaded), Target(Path(folder)), chosen)
+    return replay_dead_letters(settings, catalogue_of(loaded), Target(Path(folder)), chosen)
 
 
 def load_catalog(catalog: AnyCatalog) -> Catalog:
@@ -105,13 +105,16 @@ def load_catalog(catalog: AnyCatalog) -> Catalog:
     return Catalog.load(*catalog) if isinstance(catalog, list | tuple) else Catalog.load(catalog)
 
 
-def _settings(catalog: Catalog, runner: Runner | None, options: RunOptions | LandOptions) -> RunSettings:
-    """Raises: unknown-endpoint"""
+def run_settings(catalog: Catalog, runner: Runner | None, options: RunOptions | LandOptions) -> RunSettings:
+    """The settings of a run.
+
+    Raises: unknown-endpoint
+    """
     if (endpoint := options.get("endpoint")) is not None:
         catalog.check_endpoint(endpoint)
     return RunSettings(runner or LocalRunner(), engine_for, options=catalog.options, **options)
 
 
-def _catalogue(catalog: Catalog) -> Catalogue:
+def catalogue_of(catalog: Catalog) -> Catalogue:
     """The document and fingerprint that a run needs."""
     return Catalogue(catalog.fingerprint, orjson.dumps(catalog.registry.document), catalog.check_endpoint)

@@ -3,7 +3,7 @@
 from wirebook.spark import land, match, replay, table
 report = land(spark, "captures/", "catalogue.xreg.json", "tables/")
 rows = table(spark, "tables/", "/messagegroups/rides/messages/started")
-messages = match(spark.read.text("captures/"), Catalog.load("catalogue.xreg.json"))
+messages = match(spark.read.text("captures/"), "catalogue.xreg.json")
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 from wirebook.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from wirebook.spark.job import land, replay
+    from wirebook.spark.job import land, land_batch, replay
     from wirebook.spark.matching import match
     from wirebook.spark.views import table
 
-__all__ = ["land", "match", "replay", "table"]
+__all__ = ["land", "land_batch", "match", "replay", "table"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "land": "wirebook.spark.job",
+        "land_batch": "wirebook.spark.job",
         "match": "wirebook.spark.matching",
         "replay": "wirebook.spark.job",
         "table": "wirebook.spark.views",

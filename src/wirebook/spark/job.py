@@ -1,34 +1,115 @@
-"""`land` and `replay` on a Spark session: the tasks run in Spark's Python workers.
+"""`land` and `replay` on a Spark session, and `land` and `land_batch` for DataFrames.
 
-from wirebook.spark import land, replay
+from wirebook.spark import land, land_batch, replay
 report = land(spark, "captures/", "catalogue.xreg.json", "tables/")
 report = replay(spark, "tables/", "corrected.xreg.json")
+report = land(spark.read.format("kafka")....load(), "catalogue.xreg.json", "tables/")
+stream.writeStream.foreachBatch(lambda frame, number: land_batch(frame, number, "catalogue.xreg.json", "tables/"))
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeAlias, Unpack
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 
 from wirebook.landing import job
 from wirebook.landing.job import AnyCatalog, AnyPath, LandOptions, Report, RunOptions
+from wirebook.landing.runs.frame_task import FrameInput
+from wirebook.landing.runs.land_frame import land_frame
+from wirebook.landing.runs.target import FrameBatch, Target
+from wirebook.landing.sources.dataframes import Identity, input_columns
+from wirebook.problems import Problem, WirebookError
+from wirebook.spark.frames import run_frame
 from wirebook.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["Report", "land", "replay"]
+__all__ = ["Report", "land", "land_batch", "replay"]
 
 AnySpark: TypeAlias = "SparkSession | Callable[[], SparkSession]"
+QUERY_ID = "sql.streaming.queryId"
+"""The local property in which Spark keeps the id of the running query, which is that of its checkpoint."""
 
 
-def land(spark: AnySpark, source: AnyPath, catalog: AnyCatalog, to: AnyPath, **options: Unpack[LandOptions]) -> Report:
-    """`wirebook.landing.land` on Spark. `spark` is a session, or a function that returns one, called only if there is
-    something to read.
+class FrameOptions(LandOptions, total=False):
+    """Options of `land` and `land_batch` for DataFrames.
 
-    Raises: WirebookError (as `wirebook.landing.land`, and spark-failed, no-java)
+    Shape: `columns` maps the columns that Wirebook knows to those of the frame, as in ``{"value": "payload_json"}``.
+    `identity` names the two columns, text and integer, that identify a message; by default, Kafka's topic, partition
+    and offset do.
     """
-    return job.land(source, catalog, to, runner=_runner(spark), **options)
+
+    columns: Mapping[str, str] | None
+    identity: tuple[str, str] | None
+
+
+class StreamOptions(FrameOptions, total=False):
+    """Options of `land` for streaming DataFrames.
+
+    Shape: `checkpoint` is the folder of the query's progress, by default one below ``_wirebook`` of the target.
+    `trigger` has the arguments of Spark's `trigger`, such as ``{"availableNow": True}``.
+    """
+
+    checkpoint: AnyPath | None
+    trigger: Mapping[str, Any] | None
+
+
+@overload
+def land(
+    spark: AnySpark, /, source: AnyPath, catalog: AnyCatalog, to: AnyPath, **options: Unpack[LandOptions]
+) -> Report: ...
+@overload
+def land(
+    frame: DataFrame, /, catalog: AnyCatalog, to: AnyPath, **options: Unpack[StreamOptions]
+) -> Report | StreamingQuery: ...
+def land(spark_or_frame: Any, /, *arguments: Any, **options: Any) -> Report | StreamingQuery:
+    """Land files, as ``land(spark, source, catalog, to)``, or the rows of a DataFrame, as ``land(frame, catalog, to)``.
+
+    `spark` is a session, or a function that returns one, called only if there is something to read. With files, the
+    rest is as for `wirebook.landing.land`. A DataFrame has one of the forms of
+    `wirebook.landing.sources.dataframes`; its rows land completely or not at all, and rows that have landed are
+    skipped. A streaming DataFrame is started, and its query returned; every batch of it lands exactly once.
+
+    Raises: WirebookError (as `wirebook.landing.land`, and spark-failed, no-java, frame-columns, frame-identity,
+    message-twice)
+    """
+    if not hasattr(spark_or_frame, "mapInArrow"):
+        return job.land(*arguments, runner=_runner(spark_or_frame), **options)
+    frame = spark_or_frame
+    if frame.isStreaming:
+        return _land_stream(frame, *arguments, **options)
+    if options.get("identity") is None and not input_columns(frame.columns, options.get("columns")).has_offsets:
+        message = "nothing identifies the rows of the DataFrame, so they would land twice if it landed again"
+        hint = "name a text and an integer column, as in identity=('file', 'line'), or land batches with `land_batch`"
+        raise WirebookError(Problem("frame-identity", message, actual=frame.columns, hint=hint))
+    return _land_frame(frame, FrameBatch(), *arguments, **options)
+
+
+def land_batch(
+    frame: DataFrame,
+    batch_id: int,
+    catalog: AnyCatalog,
+    to: AnyPath,
+    *,
+    query: str | None = None,
+    **options: Unpack[FrameOptions],
+) -> Report:
+    """Land a batch of a streaming query, in its `foreachBatch`: exactly once, however often it is called.
+
+    A batch is known by `query` and `batch_id`. By default `query` is Spark's id of the query, which its checkpoint
+    keeps; name one that is as permanent as the checkpoint where Spark does not tell it (Spark Connect).
+
+    Raises: WirebookError (as `land`)
+    """
+    query = query or _query_id(frame)
+    if query is None:
+        message = "the query of the batch is not known"
+        raise WirebookError(Problem("frame-identity", message, hint="name it, as in query='orders'"))
+    return _land_frame(frame, FrameBatch(query=query, batch_id=batch_id), catalog, to, **options)
 
 
 def replay(
@@ -49,3 +130,52 @@ def replay(
 
 def _runner(spark: AnySpark) -> SparkRunner:
     return SparkRunner(spark if callable(spark) else lambda: spark)
+
+
+def _query_id(frame: DataFrame) -> str | None:
+    context = getattr(frame.sparkSession, "_sc", None)  # Spark Connect has none
+    return context.getLocalProperty(QUERY_ID) if context is not None else None
+
+
+def _land_frame(
+    frame: DataFrame,
+    batch: FrameBatch,
+    catalog: AnyCatalog,
+    to: AnyPath,
+    *,
+    columns: Mapping[str, str] | None = None,
+    identity: tuple[str, str] | None = None,
+    **options: Unpack[LandOptions],
+) -> Report:
+    """Raises: frame-columns, frame-identity, and those of `land_frame`"""
+    inputs = input_columns(frame.columns, columns)
+    if identity is not None and (missing := {*identity} - {*frame.columns}):
+        message = f"'identity' names {sorted(missing)}, which the DataFrame does not have; found: {frame.columns}"
+        raise WirebookError(Problem("frame-identity", message, expected=frame.columns, actual=sorted(missing)))
+    is_identified = identity is not None or inputs.has_offsets
+    name = None if is_identified else f"{batch.query}/{batch.batch_id}"
+    source = FrameInput(inputs, batch, Identity(*identity) if identity else None, name)
+    loaded = job.load_catalog(catalog)
+    settings = job.run_settings(loaded, None, options)
+    return land_frame(settings, partial(run_frame, frame), source, job.catalogue_of(loaded), Target(Path(to)))
+
+
+def _land_stream(
+    frame: DataFrame,
+    catalog: AnyCatalog,
+    to: AnyPath,
+    *,
+    checkpoint: AnyPath | None = None,
+    trigger: Mapping[str, Any] | None = None,
+    **options: Unpack[FrameOptions],
+) -> StreamingQuery:
+    """Start a query that lands each batch."""
+    input_columns(frame.columns, options.get("columns"))
+    loaded = job.load_catalog(catalog)
+    folder = Path(checkpoint) if checkpoint is not None else Path(to) / "_wirebook" / "checkpoint"
+
+    def land_one(batch: DataFrame, number: int) -> None:
+        land_batch(batch, number, loaded, to, **options)
+
+    writer = frame.writeStream.foreachBatch(land_one).option("checkpointLocation", folder.absolute().as_uri())
+    return (writer.trigger(**trigger) if trigger else writer).start()

@@ -18,7 +18,14 @@ from typing import Any, Protocol
 
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.chunks import EngineFactory
-from wirebook.landing.runs.checks import Tasks, check_conservation, check_replayed, table_entries, total_counts
+from wirebook.landing.runs.checks import (
+    Tasks,
+    check_conservation,
+    check_replayed,
+    table_entries,
+    total_counts,
+    total_offsets,
+)
 from wirebook.landing.runs.ledger import LedgerEntry
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import DeadLetterFilter, Manifest, PendingBatch, Target
@@ -99,11 +106,13 @@ class Batches:
         self._number = target.next_batch()
         self._with_files: set[str] = set()
         self._staged: Counter[str] = Counter()
+        self._has_frames = False
         for manifest in target.manifests():
-            self._note_tables(manifest)
+            self._note(manifest)
 
-    def _note_tables(self, manifest: Manifest) -> None:
-        """Remember which tables have files of their own, and how many staged rows each has."""
+    def _note(self, manifest: Manifest) -> None:
+        """Remember which tables have files of their own, how many staged rows each has, and whether frames landed."""
+        self._has_frames = self._has_frames or manifest.frame is not None
         self._with_files.update(file.table for file in manifest.files)
         self._staged.update(manifest.staged)
 
@@ -133,8 +142,15 @@ class Batches:
 
         Raises: WirebookError with the faults that stopped them
         """
-        if not tasks:
-            return []
+        return self.execute(pending, document, lambda job: self.settings.runner(job, tasks)) if tasks else []
+
+    def execute(
+        self, pending: PendingBatch, document: bytes, run: Callable[[Job], list[TaskResult]]
+    ) -> list[TaskResult]:
+        """Run the job of a batch with `run`, in an empty staging folder, and return the results.
+
+        Raises: WirebookError with the faults that stopped it
+        """
         job = self._job(pending, document)
         if job.staging:
             self.target.clear_staging(job.batch)
@@ -146,7 +162,7 @@ class Batches:
             ) as progress_folder,
             progress.during(progress_folder) if progress else nullcontext(),
         ):
-            results = self.settings.runner(replace(job, progress_folder=progress_folder), tasks)
+            results = run(replace(job, progress_folder=progress_folder))
         faults = dict.fromkeys(result.fault for result in results if result.fault)
         if faults:
             problems = [Problem(code=code, message=message) for code, message in faults]
@@ -185,10 +201,17 @@ class Batches:
 
     def _replay_selection(self, chosen: DeadLetterFilter) -> ReplaySelection:
         """The same each time a batch is run, because nothing is committed in between."""
-        events = frozenset(entry.file for entry in self.target.ledger().values() if entry.file_type == "events")
+        ledger = self.target.ledger()
+        events = frozenset(entry.file for entry in ledger.values() if entry.file_type == "events")
+        captures = frozenset(ledger.keys() - events) if self._has_frames else None
         resolved = tuple(str(path.absolute()) for path in self.target.resolved())
         return ReplaySelection(
-            frozenset(chosen.codes), frozenset(chosen.definitions), resolved, events, self.table_format.column("_file")
+            frozenset(chosen.codes),
+            frozenset(chosen.definitions),
+            resolved,
+            events,
+            captures,
+            self.table_format.column("_file"),
         )
 
     def commit(self, pending: PendingBatch, entries: list[LedgerEntry], results: list[TaskResult]) -> None:
@@ -204,7 +227,7 @@ class Batches:
         else:
             manifest = self._manifest(pending, entries, results, check)
             self.target.commit(manifest)
-            self._note_tables(manifest)
+            self._note(manifest)
             self.target.finish(manifest)
         self.report.add(results)
 
@@ -226,6 +249,8 @@ class Batches:
             staged=dict(total_counts(result.staged for result in results)),
             tables=list(table_entries(results, self.target.tables())),
             entries=entries,
+            frame=pending.frame,
+            offsets=total_offsets(results),
             read=sum(result.read for result in results),
             empty=sum(result.empty for result in results),
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
+from wirebook.landing.runs.offsets import Offsets, RepeatedMessage, add_offsets
 from wirebook.landing.runs.plan import unfinished_line
 from wirebook.landing.runs.target import TableEntry
 from wirebook.landing.runs.task import SplitResult, TaskResult
@@ -105,6 +106,21 @@ def total_counts(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     total: Counter[str] = Counter()
     for count in counts:
         total.update(count)
+    return total
+
+
+def total_offsets(results: Iterable[TaskResult]) -> Offsets:
+    """The rows of a DataFrame that its tasks landed.
+
+    Raises: message-twice
+    """
+    total: Offsets = {}
+    try:
+        for result in results:
+            for file, intervals in result.offsets.items():
+                add_offsets(total, file, intervals)
+    except RepeatedMessage as error:
+        raise WirebookError(Problem("message-twice", str(error))) from error
     return total
 
 

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from wirebook.landing.chunks import PROBLEM_OUTCOMES, Chunk, Engine, Landed, Numbers
+from wirebook.landing.sources.dataframes import are_events
 from wirebook.landing.sources.lines import Sizes
 from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.tables.layout import RESOLVED, RESOLVED_SCHEMA
@@ -44,7 +45,8 @@ class ReplaySelection:
     """What the tasks of a replay share.
 
     Shape: `codes` and `definitions` select dead letters (empty: all). `resolved` are the files that list dead letters
-    which have landed since. `events` are source files that hold events rather than captures. `file` is the name of the
+    which have landed since. `events` are source files that hold events, `captures` those that hold captures (None: all
+    others); the records of any other source are told by their content. `file` is the name of the
     column `_file` in the table format.
     """
 
@@ -52,6 +54,7 @@ class ReplaySelection:
     definitions: Set[str]
     resolved: tuple[str, ...]
     events: Set[str]
+    captures: Set[str] | None = None
     file: str = "_file"
 
 
@@ -88,10 +91,20 @@ def read_dead_letters(split: FileSplit, selection: ReplaySelection, sizes: Sizes
             for batch in file.iter_batches(at_a_time, row_groups=[group], columns=[selection.file, *COLUMNS[1:]]):
                 table = pa.Table.from_batches([batch]).rename_columns({selection.file: "_file"})
                 table = table.filter(pa.array(_is_chosen(table, selection))).combine_chunks()
-                is_event = np.array([name in selection.events for name in table["_file"].to_pylist()], np.bool_)
+                is_event = _are_events(table, selection)
                 for file_type, mask in (("capture", ~is_event), ("events", is_event)):
                     if mask.any():
                         yield _records(file_type, table.filter(pa.array(mask)))
+
+
+def _are_events(table: pa.Table, selection: ReplaySelection) -> Mask:
+    files: list[str] = table["_file"].to_pylist()
+    is_event = np.array([name in selection.events for name in files], np.bool_)
+    if selection.captures is not None:
+        of_frames = ~is_event & ~np.array([name in selection.captures for name in files], np.bool_)
+        if of_frames.any():
+            is_event |= of_frames & are_events(table["raw"].combine_chunks().cast(pa.large_binary()))
+    return is_event
 
 
 def _records(file_type: str, dead_letters: pa.Table) -> DeadLetterRecords:

@@ -72,6 +72,9 @@ class Run:
         pending = self._target.pending()
         if pending is None:
             return
+        if pending.frame:  # nothing of it is committed; its caller lands it once more
+            self._target.abandon(pending.batch)
+            return
         document = self._target.catalogue(pending.catalogue)
         if pending.chosen:
             self._batches.run_replay(pending, document)

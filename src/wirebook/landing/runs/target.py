@@ -32,13 +32,23 @@ import pyarrow as pa
 
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
+from wirebook.landing.runs.offsets import Offsets
 from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableFormat, by_table, sync_folder
 from wirebook.landing.tables.layout import RESOLVED
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["DeadLetterFilter", "Manifest", "PendingBatch", "TableEntry", "Target", "load_tables", "write_atomically"]
+__all__ = [
+    "DeadLetterFilter",
+    "FrameBatch",
+    "Manifest",
+    "PendingBatch",
+    "TableEntry",
+    "Target",
+    "load_tables",
+    "write_atomically",
+]
 
 T = TypeVar("T")
 
@@ -51,11 +61,19 @@ class DeadLetterFilter(msgspec.Struct, frozen=True, kw_only=True):
     definitions: list[str] = []
 
 
+class FrameBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A DataFrame that lands: the query and the number of a streaming batch, both None for any other."""
+
+    query: str | None = None
+    batch_id: int | None = None
+
+
 class PendingBatch(msgspec.Struct, frozen=True, kw_only=True):
     """What a batch reads, written before anything is read, so that an interrupted batch can be run again.
 
     Shape: `tasks` are lists of splits; `entries` are the ledger entries of their files after the batch. `stage_below`
-    as in `StagingPolicy`. In a replay the splits are row groups of dead-letter files, and `chosen` selects the rows.
+    as in `StagingPolicy`. In a replay the splits are row groups of dead-letter files, and `chosen` selects the rows. A
+    batch of a `frame` has no tasks: it is not run again, but its caller lands the frame once more.
     """
 
     batch: int
@@ -65,6 +83,7 @@ class PendingBatch(msgspec.Struct, frozen=True, kw_only=True):
     format: str = "parquet"
     stage_below: int | None = 0
     chosen: DeadLetterFilter | None = None
+    frame: FrameBatch | None = None
     tasks: list[list[FileSplit]]
     entries: list[LedgerEntry]
 
@@ -107,7 +126,7 @@ def _described(arrow: bytes) -> tuple[dict[str, str], str]:
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """A committed batch: its files, its staged rows by table, the tables that are new or changed, its ledger entries
-    and its counts."""
+    or the offsets of its `frame`, and its counts."""
 
     batch: int
     catalogue: str
@@ -118,6 +137,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     staged: dict[str, int] = {}
     tables: list[TableEntry] = []
     entries: list[LedgerEntry] = []
+    frame: FrameBatch | None = None
+    offsets: Offsets = {}
     read: int = 0
     empty: int = 0
     outcomes: dict[str, int] = {}

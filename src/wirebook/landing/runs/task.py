@@ -12,12 +12,12 @@ import traceback
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -25,6 +25,7 @@ import pyarrow as pa
 from wirebook.core.collector import without_collector
 from wirebook.landing.chunks import Chunk, Engine, EngineFactory, Landed, TableBlock
 from wirebook.landing.runs.dead_letters import MessageTwice, ReplaySelection, read_dead_letters, resolve
+from wirebook.landing.runs.offsets import Offsets
 from wirebook.landing.runs.target import load_tables
 from wirebook.landing.sources.byte_streams import SourceChanged
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
@@ -36,9 +37,20 @@ from wirebook.landing.tables.formats import NO_STAGING, StagedFile, TableSpool
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
 from wirebook.landing.tables.staged import StagingPolicy
 
-__all__ = ["DEAD_LETTERS", "Job", "ReplaySelection", "SplitResult", "TaskResult", "run_task"]
+__all__ = [
+    "DEAD_LETTERS",
+    "Job",
+    "ReplaySelection",
+    "SplitResult",
+    "Task",
+    "TaskError",
+    "TaskResult",
+    "guarded",
+    "run_task",
+]
 
 PROGRESS_SECONDS = 0.25
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,8 @@ class TaskResult(msgspec.Struct, kw_only=True):
 
     Shape: `read` is the number of messages that the engine counted. `files` have the rows as written; `columns` are
     serialised Arrow schemas. `rows` counts rows by table; `staged` of them are in the staging table. In a replay,
-    `unresolved` counts dead letters that were read and did not land. `fault` is the (code, message) of the problem that
+    `unresolved` counts dead letters that were read and did not land. Of a DataFrame, `offsets` are the rows that were
+    read, and `skipped` counts those that had landed before. `fault` is the (code, message) of the problem that
     stopped the task; `trace` is its traceback if it is an internal error.
     """
 
@@ -97,6 +110,8 @@ class TaskResult(msgspec.Struct, kw_only=True):
     read: int = 0
     unresolved: int = 0
     empty: int = 0
+    skipped: int = 0
+    offsets: Offsets = {}
     outcomes: dict[str, int] = {}
     reasons: dict[str, int] = {}
     fault: tuple[str, str] | None = None
@@ -144,29 +159,39 @@ def run_task(job: Job, splits: list[FileSplit], number: int = 0) -> TaskResult:
 
     Stops at the first split whose file has changed; the driver then runs the batch again without that file.
     """
-    results: list[SplitResult] = []
-    task = _Task(job, number)
-    try:
+    task = Task(job, number)
+
+    def run() -> TaskResult:
+        results: list[SplitResult] = []
         for split in splits:
             results.append(task.replay(split, job.dead_letters) if job.dead_letters else task.land(split))
             if results[-1].changed:
                 break
         return task.finish(results)
+
+    return guarded(task, run)
+
+
+def guarded(task: Task, run: Callable[[], R]) -> R | TaskResult:
+    """Run a part of a task; an exception becomes the result of the task, with its place."""
+    try:
+        return run()
     except TaskError as fault:
         return TaskResult(fault=fault.args)
     except OSError as error:
-        return TaskResult(fault=("unwritable-target", f"cannot write to '{job.staging}': {error}"))
+        return TaskResult(fault=("unwritable-target", f"cannot write to '{task.staging}': {error}"))
     except Exception as error:  # Spark would retry the task and lose the place
         message = f"{type(error).__name__}: {error} (while reading {task.place})"
         return TaskResult(fault=("internal-error", message), trace=traceback.format_exc())
 
 
-class _Task:
+class Task:
     """A running task: its engine, its staged rows and its counts."""
 
     def __init__(self, job: Job, number: int) -> None:
         name = uuid.uuid4().hex
         self.place = "the catalogue"
+        self.staging = job.staging
         self._job = job
         self._sizes, self._tally, self._progress_file = job.sizes, _Tally(), ProgressFile(job.progress_folder, name)
         self._spool: TableSpool | None = None
@@ -192,17 +217,25 @@ class _Task:
         result = SplitResult(split=split, progress=Progress(lines=max(split.line - 1, split.after)))
         chunks = read_split(split, result.progress, self._sizes)
         while (chunk := _next(chunks, result)) is not None:
-            self.place = _place(chunk)
-            with without_collector():
-                landed = self._engine.land(chunk)
-            _check(chunk, landed)
-            self._tally.add(landed)
-            self._stage(landed)
+            landed = self.land_chunk(chunk)
             if chunk.problem is None or chunk.problem.code == "too-large":  # else: content that cannot be read
                 result.messages += landed.read
             self._progress_file.add(result.progress.position, landed.read)
         self._progress_file.end(split.weight)
         return result
+
+    def land_chunk(self, chunk: Chunk) -> Landed:
+        """Land the messages of a chunk.
+
+        Raises: TaskError (not-conserved)
+        """
+        self.place = _place(chunk)
+        with without_collector():
+            landed = self._engine.land(chunk)
+        _check(chunk, landed)
+        self._tally.add(landed)
+        self._stage(landed)
+        return landed
 
     def replay(self, split: FileSplit, dead_letters: ReplaySelection) -> SplitResult:
         """Land the dead letters of a split that match now."""
@@ -228,13 +261,14 @@ class _Task:
                 self._spool.add_block(block, landed.definitions)
             self._spool.add(DEAD_LETTERS, landed.dead_letters)
 
-    def finish(self, splits: list[SplitResult]) -> TaskResult:
+    def finish(self, splits: list[SplitResult], **counts: Any) -> TaskResult:
+        """Write the staged rows. `counts` are further fields of the result."""
         files = self._spool.finish() if self._spool else []
         staged = self._spool.staged if self._spool else Counter()
         if self._spool and staged:
             self._tally.columns[STAGED] = self._spool.staged_schema.serialize().to_pybytes()
         self._progress_file.flush()
-        return TaskResult(files=files, splits=splits, staged=dict(staged), **self._tally.totals())
+        return TaskResult(files=files, splits=splits, staged=dict(staged), **self._tally.totals(), **counts)
 
 
 def _next(chunks: Iterator[Chunk], result: SplitResult) -> Chunk | None:

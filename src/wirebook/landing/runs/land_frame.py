@@ -1,0 +1,66 @@
+"""Landing of a DataFrame, on the driver: run it as one batch, check that no message is lost, commit.
+
+Spec: docs/dataframes.md; docs/land.md#what-is-promised
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+
+from wirebook.landing.runs.batches import Batches, Catalogue, RunSettings
+from wirebook.landing.runs.checks import total_offsets
+from wirebook.landing.runs.frame_task import FrameInput
+from wirebook.landing.runs.land import Run
+from wirebook.landing.runs.offsets import Offsets, add_offsets
+from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.target import Target
+from wirebook.landing.runs.task import Job, TaskResult
+
+__all__ = ["FrameRunner", "land_frame"]
+
+FrameRunner = Callable[[Job, FrameInput], list[TaskResult]]
+"""Lands the partitions of a DataFrame, each at least once; returns one result per partition."""
+
+
+def land_frame(
+    settings: RunSettings, runner: FrameRunner, source: FrameInput, catalogue: Catalogue, target: Target
+) -> Report:
+    """Land the rows of a DataFrame that have not landed, completely or not at all.
+
+    A batch of a streaming query that has landed is not read again.
+
+    Raises: format-differs, target-locked, unwritable-target, frame-identity, message-twice, not-conserved
+    """
+    started = time.monotonic()
+    with nullcontext() if settings.dry_run else target.locked():
+        batches = Batches(settings, target, catalogue)
+        Run(batches).recover()
+        report = batches.report
+        landed = [
+            manifest
+            for manifest in target.manifests()
+            if manifest.frame == source.batch and source.batch.query is not None
+        ]
+        if landed:
+            report.skipped = landed[0].read
+        else:
+            pending = batches.begin([], frame=source.batch)
+            known = replace(source, landed=_landed(target))
+            results = batches.execute(pending, catalogue.document, lambda job: runner(job, known))
+            total_offsets(results)  # raises before anything is written
+            batches.commit(pending, [], results)
+            report.skipped = sum(result.skipped for result in results)
+    report.seconds = time.monotonic() - started
+    return report
+
+
+def _landed(target: Target) -> Offsets:
+    """The identified rows of DataFrames that have landed."""
+    total: Offsets = {}
+    for manifest in target.manifests():
+        for file, intervals in manifest.offsets.items():
+            add_offsets(total, file, intervals)
+    return total

@@ -1,0 +1,136 @@
+"""Landing and matching DataFrames on Spark: Kafka's columns, identified rows, streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.spark.test_land_spark import CATALOGUE, event
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+import pyarrow.parquet as pq
+from wirebook.problems import WirebookError
+from wirebook.spark import land, land_batch, match, replay
+from wirebook.spark.session import session
+
+folder = Path(sys.argv[1])
+catalogue, spark = folder / "catalogue.json", session()
+events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+results = {}
+
+def kafka(numbers):
+    rows = []
+    for number in numbers:
+        event = events[number]
+        headers = [(f"ce_{name}", str(event[name]).encode()) for name in ("specversion", "id", "source", "type")]
+        headers.append(("content-type", b"application/json"))
+        value = json.dumps(event["data"]).encode()
+        rows.append((str(number).encode(), value, "t", number % 2, number // 2, headers, f"note {number}"))
+    schema = ("key binary, value binary, topic string, partition int, offset long, "
+              "headers array<struct<key: string, value: binary>>, note string")
+    return spark.createDataFrame(rows, schema).repartition(3)
+
+def counts(report):
+    return [report.read, report.landed, report.dead_lettered, report.skipped]
+
+def rows_of(folder, table):
+    return sorted((row["_file"], row["_line"]) for row in pq.read_table(folder / table, partitioning=None).to_pylist())
+
+def failure(call):
+    try:
+        call()
+    except WirebookError as error:
+        return error.problems[0].code
+    return None
+
+matched = match(kafka(range(102)), str(catalogue)).collect()
+results["matched"] = sorted((row["note"], row["outcome"]) for row in matched if row["outcome"] != "matched")
+results["notes"] = len({row["note"] for row in matched})
+results["taken"] = failure(lambda: match(kafka(range(2)).withColumnRenamed("note", "Outcome"), str(catalogue)))
+
+to = folder / "kafka"
+results["kafka"] = [counts(land(kafka(numbers), catalogue, to)) for numbers in
+                    (range(10, 50), range(10, 50), range(102), range(102))]
+results["kafka rows"] = rows_of(to, "g__seen")
+results["kafka dead"] = rows_of(to, "dead_letters")
+results["twice"] = failure(lambda: land(kafka([*range(102)]).union(kafka([5])), catalogue, folder / "twice"))
+results["twice left"] = [path.name for path in (folder / "twice").glob("[!_]*")]
+
+lines = spark.read.text(str(folder / "events.jsonl"))
+results["unidentified"] = failure(lambda: land(lines, catalogue, folder / "lines"))
+numbered = [(json.dumps(event), "a", n) for n, event in enumerate(events)]
+numbered = spark.createDataFrame(numbered, "body string, f string, n int")
+results["lines"] = [counts(land(numbered, catalogue, folder / "lines", columns={"value": "body"}, identity=("f", "n")))
+                    for _ in range(2)]
+results["replayed"] = counts(replay(spark, folder / "lines", folder / "corrected.json"))
+
+source = folder / "stream"
+source.mkdir()
+for number in range(3):
+    (source / f"{number}.txt").write_text("".join(json.dumps(event) + "\\n" for event in events[number * 34:][:34]))
+    stream = spark.readStream.option("maxFilesPerTrigger", 1).text(str(source))
+    query = land(stream, catalogue, folder / "streamed", trigger={"availableNow": True})
+    query.awaitTermination()
+    query_id = query.id
+results["stream"] = [len(rows_of(folder / "streamed", table)) for table in ("g__seen", "dead_letters")]
+again = land_batch(lines, 1, catalogue, folder / "streamed", query=query_id)
+results["again"] = counts(again)
+print(json.dumps(results))
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory, one_java: dict[str, str]) -> dict[str, Any]:
+    """What the program prints: 100 events that match, one of an unknown type, and one with an invalid payload."""
+    folder = tmp_path_factory.mktemp("frames")
+    (folder / "catalogue.json").write_text(json.dumps(CATALOGUE))
+    other = json.loads(json.dumps(CATALOGUE["messagegroups"]["g"]["messages"]["seen"]).replace('"seen"', '"other"'))
+    corrected = {"messagegroups": {"g": {"messages": {"other": other}}}} | {"specversion": "1.0-rc4"}
+    (folder / "corrected.json").write_text(json.dumps(corrected))
+    events = [*map(event, range(100)), event(100, "other"), event(101) | {"data": {"n": "x"}}]
+    (folder / "events.jsonl").write_text("".join(json.dumps(item) + "\n" for item in events))
+    command = [sys.executable, "-c", PROGRAM, str(folder)]
+    done = subprocess.run(command, env=os.environ | one_java, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_kafka_frame_matches_with_the_columns_of_the_caller(results: dict[str, Any]) -> None:
+    assert results["matched"] == [["note 100", "unexpected"], ["note 101", "invalid-payload"]]
+    assert results["notes"] == 102
+    assert results["taken"] == "frame-columns"
+
+
+def test_kafka_offsets_land_once_whatever_the_order_of_the_frames(results: dict[str, Any]) -> None:
+    assert results["kafka"] == [[40, 40, 0, 0], [0, 0, 0, 40], [62, 60, 2, 40], [0, 0, 0, 102]]
+    offsets = sorted((f"kafka:t/{number % 2}", number // 2) for number in range(100))
+    assert [tuple(row) for row in results["kafka rows"]] == offsets
+    assert results["kafka dead"] == [["kafka:t/0", 50], ["kafka:t/1", 50]]
+
+
+def test_message_that_occurs_twice_in_a_frame_lands_nothing(results: dict[str, Any]) -> None:
+    assert results["twice"] == "message-twice"
+    assert results["twice left"] == []
+
+
+def test_rows_need_an_identity_to_land(results: dict[str, Any]) -> None:
+    assert results["unidentified"] == "frame-identity"
+    assert results["lines"] == [[102, 100, 2, 0], [0, 0, 0, 102]]
+
+
+def test_dead_letters_of_frames_are_replayed(results: dict[str, Any]) -> None:
+    assert results["replayed"] == [2, 1, 1, 0]
+
+
+def test_stream_lands_each_batch_once(results: dict[str, Any]) -> None:
+    assert results["stream"] == [100, 2]
+    assert results["again"] == [0, 0, 0, 34]
