@@ -1,6 +1,6 @@
 """Landing of a DataFrame, on the driver: run it as one batch, check that no message is lost, commit.
 
-Spec: docs/dataframes.md; docs/land.md#what-is-promised
+Spec: docs/how-to/dataframes.md; docs/land.md#what-is-promised
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ The columns have one of three forms. Column names are compared without case, as 
             ``offset``, ``timestamp``
 ==========  =====================================================================================================
 
-Spec: docs/dataframes.md; docs/capture-format.md
+Spec: docs/how-to/dataframes.md; docs/capture-format.md
 """
 
 from __future__ import annotations
