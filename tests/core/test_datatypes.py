@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from wirebook.core.model.compiled import Attribute, Attributes
-from wirebook.core.model.datatypes import InvalidValue, check_members, check_value, fits_target
+from wirebook.core.model.datatypes import check_members, check_value, fits_target
+from wirebook.core.model.faults import MAX_FAULTS, InvalidValue
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/registry/datatypes.json").read_text())
 
@@ -90,6 +91,33 @@ def test_invalid_members_are_rejected_with_their_path(members: dict[str, Any], c
     with pytest.raises(InvalidValue) as raised:
         check_members(ATTRIBUTES, members, types)
     assert (raised.value.first.code, raised.value.first.name) == (code, name)
+
+
+@pytest.mark.parametrize(
+    ("members", "faults"),
+    [
+        (
+            {"enum": "x", "array": [1, "a", None], "map": {"A": 5, "b": 6}, "object": {"n": "x", "q": 1}},
+            ["enum enum", "type array[1]", "type array[2]", "key map.A", "type map.A", "type map.b", "type object.n",
+             "unknown object.q"],
+        ),
+        ({"kind": "big", "enum": 5, "Bad": 1, "gone": 1}, ["type enum", "missing size", "name Bad", "unknown gone"]),
+        ({"kind": 5, "size": 1}, ["type kind"]),
+        ({"kind": "big", "size": "1"}, ["type size"]),
+        ({"any": float("inf"), "server": 5}, ["value any"]),
+    ],
+)  # fmt: skip
+def test_all_faults_are_reported_in_one_error(members: dict[str, Any], faults: list[str]) -> None:
+    with pytest.raises(InvalidValue) as raised:
+        check_members(ATTRIBUTES, members, types)
+    assert [f"{fault.rule} {fault.name}" for fault in raised.value.faults] == faults
+
+
+def test_check_ends_after_many_faults() -> None:
+    with pytest.raises(InvalidValue) as raised:
+        check_members(ATTRIBUTES, {"deep": [[1] * 70, [2] * 70], "enum": 5}, types)
+    assert len(raised.value.faults) == MAX_FAULTS
+    assert raised.value.faults[-1].name == "deep[1][29]"
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,46 @@ def test_attribute_of_the_resource_is_unknown_in_a_version(registry: Client, nam
     assert (reply.error, reply.json["args"]) == ((400, "unknown_attribute", VERSION), {"name": name})
 
 
+# -- several faults -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", LEVELS)
+def test_error_names_every_fault_of_the_attributes(given: Client, path: str) -> None:
+    before = given.get(path).json
+    sent = {"xone": "three", "xnum": "1", "xobj": {"a": 5, "b": 6}, "labels": {"k": 1}, "other": 1, "Bad": 2}
+    reply = given.put(path, {**sent, **{name: before[name] for name in ("xref", "defaultversionid") if name in before}})
+    assert reply.error == (400, "invalid_attribute", SUBJECTS[path])
+    assert reply.json["args"] == {"name": "xone", "error_detail": "'three' is not one of: 'one', 'two'"}
+    detail = reply.json["detail"]
+    others = (
+        "xnum: '1' is not an integer",
+        "xobj.a: 5 is not a string",
+        "xobj.b: Unknown: b; allowed: a, d",
+        "labels.k: 1 is not a string",
+        "Bad: 'Bad' is not a valid attribute name",
+        "other: Unknown: other; allowed:",
+    )
+    assert detail.startswith(f"Also: {others[0]}; {others[1]}; ")
+    assert [other for other in others if other not in detail] == []
+    assert given.get(path).json == before
+
+
+def test_error_names_all_missing_attributes_and_other_faults(given: Client) -> None:
+    reply = given.put("/reqs/r", {"xin": {}, "name": ""})
+    assert reply.error == (400, "required_attribute_missing", "/reqs/r")
+    assert reply.json["args"] == {"list": "xin.r, xreq"}
+    assert reply.json["detail"] == "Also: name: it must not be empty; leave it out instead."
+    reply = given.put("/reqs/r", {"xin": {"r": "a"}, "xreq": "b", "x1": 1, "Xn": 2})
+    assert reply.json["args"] == {"name": "Xn", "error_detail": "'Xn' is not a valid attribute name"}
+    assert reply.json["detail"].startswith("Also: x1: Unknown: x1; allowed: ")
+
+
+def test_error_names_twenty_other_faults_at_most(given: Client) -> None:
+    detail = given.put("/dirs/d", {"labels": {f"k{number:02}": 1 for number in range(30)}}).json["detail"]
+    assert detail.startswith("Also: labels.k01: 1 is not a string; labels.k02: ")
+    assert detail.endswith("labels.k20: 1 is not a string; and 9 more.")
+
+
 # -- name, documentation, labels, deprecated ----------------------------------------------------------------------
 
 

@@ -14,8 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from wirebook.core.model.builtin import builtin_model
-from wirebook.core.model.full import complete
+from wirebook.core.model.builtin import compiled_builtin_model
 from wirebook.core.model.json_schema import REFERENCE, Schema, entity_schemas
 from wirebook.definitions.normalize.message_options import OPTION_LAYOUTS, fold
 from wirebook.definitions.normalize.names import BASE_NAMES, PROTOCOL_FAMILIES, PROTOCOL_NAMES, TYPES
@@ -42,8 +41,8 @@ _CLOUDEVENTS: Final = r"^[Cc][Ll][Oo][Uu][Dd][Ee][Vv][Ee][Nn][Tt][Ss](?:/1(?:\.0
 
 def document_schema() -> Schema:
     """The schema of a catalogue document: a registry with its message groups, endpoints and schema groups."""
-    full = complete(builtin_model())
-    definitions = {name: _draft_07(schema) for name, schema in entity_schemas(full).items()}
+    schemas = entity_schemas(compiled_builtin_model().full)
+    definitions = {name: _draft_07(schema) for name, schema in schemas.items()}
     registry = definitions.pop("registry")
     registry["properties"]["$schema"] = {"type": "string", "description": "The JSON Schema that an editor uses."}
     registry["properties"]["documentation"] = _DOCUMENTATION

@@ -14,19 +14,13 @@ from typing import Any, Final
 
 from wirebook.core.entities.state import Entity, Members
 from wirebook.core.entities.versions import instant_key
+from wirebook.core.model.attributes import RESERVED_VERSIONS
 from wirebook.core.model.compiled import Attribute, Attributes, GroupConstraint, GroupType, Model, ResourceType
 from wirebook.core.model.constraints import fill_defaults
-from wirebook.core.model.datatypes import (
-    Fault,
-    InvalidValue,
-    Types,
-    check_members,
-    check_value,
-    in_order,
-    normal_timestamp,
-    preview,
-)
+from wirebook.core.model.datatypes import Types, check_members, check_value, in_order, preview
+from wirebook.core.model.faults import InvalidValue, ValueFault
 from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
+from wirebook.core.timestamps import normal_timestamp
 from wirebook.problems.xregistry import Refused, refused
 
 SERVER: Final = frozenset({"self", "shortself", "xid", "epoch"})
@@ -39,7 +33,6 @@ VALIDATED: Final = (
 )
 DEFAULT: Final = ("defaultversionid", "defaultversionsticky")
 RESOURCE_LEVEL: Final = frozenset({"metaurl", "meta", "versionsurl", "versionscount", "versions"})
-RESERVED_VERSIONS: Final = frozenset({"null", "request"})
 
 
 @dataclass(frozen=True)
@@ -187,14 +180,14 @@ def _set_times(values: Members, own: Mapping[str, Any], stored: Members, now: st
 
 def _checked(attribute_set: AttributeSet, values: Members, stored: Members, types: Types) -> Members:
     """Return the editable attributes in stored form. Raises: InvalidValue"""
-    faults: list[Fault] = []
+    faults: list[ValueFault] = []
     try:
         checked = attribute_set.check(values, stored, types)
     except InvalidValue as error:
         faults, checked = [*error.faults], values
     for name in attribute_set.not_empty:
         if checked.get(name) == "":
-            faults.append(Fault((name,), "value", "it must not be empty; leave it out instead"))
+            faults.append(ValueFault((name,), "value", "it must not be empty; leave it out instead"))
     if not faults and checked.get("deprecated"):
         faults += _faults_of_deprecated(checked["deprecated"])
     if faults:
@@ -202,12 +195,12 @@ def _checked(attribute_set: AttributeSet, values: Members, stored: Members, type
     return checked
 
 
-def _faults_of_deprecated(value: Any) -> Iterator[Fault]:
+def _faults_of_deprecated(value: Any) -> Iterator[ValueFault]:
     if "effective" in value and "removal" in value:
         effective, removal = str(value["effective"]), str(value["removal"])
         if instant_key(effective) > instant_key(removal):
             why = f"'{removal}' is earlier than 'effective' ('{effective}')"
-            yield Fault(("deprecated", "removal"), "value", why)
+            yield ValueFault(("deprecated", "removal"), "value", why)
 
 
 MAX_NAMED: Final = 20
@@ -227,7 +220,7 @@ def refusal(error: InvalidValue, subject: str) -> Refused:
     return refused(first.code, subject, name=first.name, error_detail=first.why, detail=also)
 
 
-def _also(others: Sequence[Fault]) -> str | None:
+def _also(others: Sequence[ValueFault]) -> str | None:
     """Return the sentence of a detail that names the other faults, or None."""
     if not others:
         return None

@@ -15,7 +15,8 @@ from wirebook.core.entities.state import Resource
 from wirebook.core.entities.versions import MODES
 from wirebook.core.entities.xref import visible_epoch
 from wirebook.core.model.compiled import Attribute
-from wirebook.core.model.datatypes import InvalidValue, check_value
+from wirebook.core.model.datatypes import check_value
+from wirebook.core.model.faults import InvalidValue
 from wirebook.problems.xregistry import refused
 
 STICKY, DEFAULT = "defaultversionsticky", "defaultversionid"

@@ -18,7 +18,8 @@ from typing import Any, Final, NamedTuple
 from wirebook.core.entities.attributes import refusal
 from wirebook.core.entities.state import Version
 from wirebook.core.model.compiled import ResourceType
-from wirebook.core.model.datatypes import InvalidValue, check_value, preview
+from wirebook.core.model.datatypes import check_value, preview
+from wirebook.core.model.faults import InvalidValue
 from wirebook.problems.xregistry import refused
 from wirebook.text.json import parse_json
 from wirebook.text.mediatypes import is_media_type

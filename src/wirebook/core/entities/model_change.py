@@ -30,7 +30,8 @@ from wirebook.core.entities.validation import DocumentValidator, check_compatibi
 from wirebook.core.entities.xref import target_fault
 from wirebook.core.model.compiled import Attribute, Attributes, GroupType, Model, ResourceType
 from wirebook.core.model.constraints import BadConstraint, constraints_of
-from wirebook.core.model.datatypes import InvalidValue, check_members
+from wirebook.core.model.datatypes import check_members
+from wirebook.core.model.faults import InvalidValue
 from wirebook.core.model.source import model_error
 from wirebook.problems.xregistry import refused
 

@@ -29,7 +29,8 @@ from wirebook.core.entities.state import Resource, ResourceLocation, Version
 from wirebook.core.entities.versions import SEMVER_COUNTER
 from wirebook.core.entities.xref import check_no_reference, is_reference, leave_reference, write_reference
 from wirebook.core.model.compiled import Attribute
-from wirebook.core.model.datatypes import Fault, InvalidValue, check_value, preview
+from wirebook.core.model.datatypes import check_value, preview
+from wirebook.core.model.faults import InvalidValue, ValueFault
 from wirebook.problems.xregistry import refused
 
 Metadata = Mapping[str, Any]
@@ -231,7 +232,7 @@ def _with_ancestor(version: Version, metadata: Metadata, *, asked: bool) -> Meta
     try:
         check_value(Attribute("ancestorid", "string"), ancestor, "ancestorid", lambda *_: True)
         if not ancestor:
-            raise InvalidValue(Fault(("ancestorid",), "value", "it must not be empty; leave it out instead"))
+            raise InvalidValue(ValueFault(("ancestorid",), "value", "it must not be empty; leave it out instead"))
     except InvalidValue as error:
         raise refusal(error, version.xid) from None
     return {**metadata, "ancestorid": version.id} if ancestor == REQUEST and asked else metadata

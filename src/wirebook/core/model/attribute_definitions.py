@@ -13,7 +13,8 @@ from wirebook.core.model.aspects import ATTRIBUTE, IFVALUE, ITEM, check_aspects
 from wirebook.core.model.attributes import ATTRIBUTE_NAME
 from wirebook.core.model.attributes import KEY_NAME as MAP_KEY
 from wirebook.core.model.compiled import NONE, SCALARS, TYPES, Attribute, Attributes, Model, is_extended
-from wirebook.core.model.datatypes import InvalidValue, Types, check_value, is_one_of, preview, text_of
+from wirebook.core.model.datatypes import Types, check_value, is_one_of, preview, text_of
+from wirebook.core.model.faults import InvalidValue
 from wirebook.core.model.source import model_error
 from wirebook.problems.xregistry import refused
 

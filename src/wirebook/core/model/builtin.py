@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from importlib import resources
 from typing import Any
+
+from wirebook.core.model.compiled import Model, compile_model
+from wirebook.core.model.full import complete
 
 
 def builtin_model() -> dict[str, Any]:
@@ -12,3 +16,9 @@ def builtin_model() -> dict[str, Any]:
     text = resources.files("wirebook.core").joinpath("builtin_model.json").read_text(encoding="utf-8")
     source: dict[str, Any] = json.loads(text)
     return source
+
+
+@cache
+def compiled_builtin_model() -> Model:
+    """Return the compiled model, with everything that the specification defines."""
+    return compile_model(complete(builtin_model()))

@@ -182,14 +182,14 @@ class Model:
 def compile_model(full: Mapping[str, Any], homes: Mapping[tuple[str, str], tuple[str, str]] | None = None) -> Model:
     """Compile a full model. `homes` maps imported types to where they are defined."""
     groups = {plural: _group(group, homes or {}) for plural, group in full.get("groups", NONE).items()}
-    return Model(_attributes(full["attributes"]), groups, full)
+    return Model(compile_attributes(full["attributes"]), groups, full)
 
 
 def _group(full: Mapping[str, Any], homes: Mapping[tuple[str, str], tuple[str, str]]) -> GroupType:
     plural = full["plural"]
     resources = {name: _resource(plural, resource, homes) for name, resource in full.get("resources", NONE).items()}
     constraints = parse_constraints(full.get("constraints", NONE))
-    return GroupType(plural, full["singular"], _attributes(full["attributes"]), constraints, resources)
+    return GroupType(plural, full["singular"], compile_attributes(full["attributes"]), constraints, resources)
 
 
 ASPECTS: Final = (
@@ -211,8 +211,8 @@ def _resource(group: str, full: Mapping[str, Any], homes: Mapping[tuple[str, str
         home=homes.get(here, here),
         versionmode=full["versionmode"].lower(),
         typemap={key.lower(): value.lower() for key, value in full.get("typemap", NONE).items()},
-        attributes=_attributes(full["attributes"]),
-        metaattributes=_attributes(full["metaattributes"]),
+        attributes=compile_attributes(full["attributes"]),
+        metaattributes=compile_attributes(full["metaattributes"]),
         **{aspect: full[aspect] for aspect in ASPECTS},
     )
 
@@ -240,7 +240,8 @@ def is_extended(full: Mapping[str, Any]) -> bool:
     return (full.get("namecharset") or "strict").lower() == "extended"
 
 
-def _attributes(full: Mapping[str, Any]) -> Attributes:
+def compile_attributes(full: Mapping[str, Any]) -> Attributes:
+    """Compile the attributes of an entity or an object in a full model."""
     return Attributes({name: _attribute(definition) for name, definition in full.items()})
 
 
@@ -257,10 +258,10 @@ def _attribute(full: Mapping[str, Any]) -> Attribute:
         readonly=full.get("readonly", False),
         required=full.get("required", False),
         default=full.get("default"),
-        attributes=_attributes(full.get("attributes", NONE)),
+        attributes=compile_attributes(full.get("attributes", NONE)),
         item=_attribute(item) if item else None,
         ifvalues={
-            key.casefold(): _attributes(ifvalue.get("siblingattributes", NONE))
+            key.casefold(): compile_attributes(ifvalue.get("siblingattributes", NONE))
             for key, ifvalue in full.get("ifvalues", NONE).items()
         },
     )

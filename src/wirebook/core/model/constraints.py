@@ -11,7 +11,8 @@ from typing import Any
 
 from wirebook.core.dotpath import BadPath, DotPath, PathMember, format_dotpath, values_at
 from wirebook.core.model.compiled import Attribute, Attributes, GroupConstraint, GroupType, Model, parse_constraints
-from wirebook.core.model.datatypes import InvalidValue, check_value, is_one_of, preview
+from wirebook.core.model.datatypes import check_value, is_one_of, preview
+from wirebook.core.model.faults import InvalidValue
 from wirebook.core.model.source import model_error
 
 

@@ -11,18 +11,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import chain
-from typing import Any, Final, Literal, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
-from wirebook.core.dotpath import below
-from wirebook.core.model.attributes import ATTRIBUTE_NAME, MAX_BYTES
+from wirebook.core.model.attributes import ATTRIBUTE_NAME, ATTRIBUTE_NAME_IN_WORDS, MAX_BYTES
 from wirebook.core.model.attributes import KEY_NAME as MAP_KEY
 from wirebook.core.model.compiled import Attribute, Attributes, Model
+from wirebook.core.model.faults import MAX_FAULTS, InvalidValue, ValueFault, add_faults
 from wirebook.core.names import is_identifier
+from wirebook.core.timestamps import TIMESTAMP_IN_WORDS, normal_timestamp
 
-TIMESTAMP: Final = re.compile(r"(\d{4})(-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)?\Z", re.ASCII)
 URI_CHARACTERS: Final = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2}|[^\x00-\x7f])*\Z")
 SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _VARIABLE: Final = r"(?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*(?::[1-9]\d{0,3}|\*)?"
@@ -31,60 +29,8 @@ SHORT: Final = MAX_BYTES // 4 - 256
 """Number of characters that fit into `MAX_BYTES` in any encoding, with or without a name."""
 
 MAP_KEY_IN_WORDS: Final = "1 to 63 of a-z 0-9 : - _ . with a letter or a digit first"
-ATTRIBUTE_NAME_IN_WORDS: Final = "1 to 63 of a-z 0-9 _, the first not a digit"
 MAX_SHORT: Final = 10**300
 """Integers up to this one are far below the limit of bytes."""
-
-
-MAX_FAULTS: Final = 100
-"""After that many faults the check ends, so that a long list of invalid items costs little."""
-
-Rule = Literal["type", "value", "enum", "reference", "size", "key", "name", "twice", "missing", "unknown"]
-
-
-class Fault(NamedTuple):
-    """A fault of a value: the `rule` that it breaks, and where.
-
-    `path` leads to the value: names of members, keys and positions of items. `why` completes "the value at this path:".
-    `allowed` describes the values that the rule allows.
-    """
-
-    path: tuple[str | int, ...]
-    rule: Rule
-    why: str
-    value: Any = None
-    allowed: Any = None
-
-    @property
-    def name(self) -> str:
-        """The path as text: members and keys after a dot, items in brackets (``labels.a``, ``list[1]``)."""
-        name = ""
-        for step in self.path:
-            name = f"{name}[{step}]" if isinstance(step, int) else below(name, step) if name else step
-        return name
-
-    @property
-    def code(self) -> str:
-        """The error type of xRegistry."""
-        return _ERROR_TYPES.get(self.rule, "invalid_attribute")
-
-
-_ERROR_TYPES: Final[Mapping[Rule, str]] = {"missing": "required_attribute_missing", "unknown": "unknown_attribute"}
-
-
-class InvalidValue(ValueError):
-    """A value that its definition does not allow: `first` is the first of its `faults`."""
-
-    def __init__(self, *faults: Fault) -> None:
-        self.faults, self.first = faults, faults[0]
-        super().__init__(f"{self.first.name}: {self.first.why}")
-
-
-def _add_faults(faults: list[Fault], step: str | int, error: InvalidValue) -> None:
-    """Add the faults of a member or an item. Raises: InvalidValue, after `MAX_FAULTS`"""
-    faults += [fault._replace(path=(step, *fault.path)) for fault in error.faults]
-    if len(faults) >= MAX_FAULTS:
-        raise InvalidValue(*faults[:MAX_FAULTS])
 
 
 Types = Callable[[str, str | None], bool]
@@ -106,9 +52,7 @@ def check_value(attribute: Attribute, value: Any, name: str, types: Types) -> An
     try:
         return _check(attribute, value, name, types)
     except InvalidValue as error:
-        faults: list[Fault] = []
-        _add_faults(faults, name, error)
-        raise InvalidValue(*faults) from None
+        raise InvalidValue(*error.inside(name)) from None
 
 
 def _check(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
@@ -136,7 +80,7 @@ def _check_scalar(attribute: Attribute, value: Any, name: str, types: Types) -> 
 
 def _reject_choice(value: Any, enum: tuple[Any, ...]) -> NoReturn:
     why = f"{preview(value)} is not one of: {', '.join(map(preview, enum))}"
-    raise InvalidValue(Fault((), "enum", why, value, enum))
+    raise InvalidValue(ValueFault((), "enum", why, value, enum))
 
 
 def _check_reference(attribute: Attribute, value: Any, name: str, types: Types) -> None:
@@ -160,7 +104,7 @@ def _check_path(target: str, value: str, name: str, types: Types) -> None:
 
 
 def _reject_reference(value: str, allowed: str) -> NoReturn:
-    raise InvalidValue(Fault((), "reference", f"'{value}' is not {allowed}", value, allowed))
+    raise InvalidValue(ValueFault((), "reference", f"'{value}' is not {allowed}", value, allowed))
 
 
 def check_size(value: str | int | float, name: str) -> None:
@@ -171,7 +115,7 @@ def check_size(value: str | int | float, name: str) -> None:
     size = len(str(value).encode("utf-8", "surrogatepass")) + len(name)
     if size > MAX_BYTES:
         why = f"{'name and value have' if name else 'it has'} {size} bytes; at most {MAX_BYTES} are allowed"
-        raise InvalidValue(Fault((), "size", why, size, MAX_BYTES))
+        raise InvalidValue(ValueFault((), "size", why, size, MAX_BYTES))
 
 
 def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
@@ -187,7 +131,7 @@ def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
 
 def wrong_type(value: Any, allowed: str, note: str = "") -> InvalidValue:
     """Return the error for a value that does not have its type, which `allowed` describes. `note` explains more."""
-    return InvalidValue(Fault((), "type", f"{preview(value)} is not {allowed}{note}", value, allowed))
+    return InvalidValue(ValueFault((), "type", f"{preview(value)} is not {allowed}{note}", value, allowed))
 
 
 def _boolean(value: Any) -> bool:
@@ -205,8 +149,8 @@ def _integer(value: Any) -> int:
 
 
 def _uinteger(value: Any) -> int:
-    number = _integer(value)
-    if number < 0:
+    number = int(value) if isinstance(value, float) and value.is_integer() else value
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         raise wrong_type(value, "an unsigned integer")
     return number
 
@@ -217,56 +161,22 @@ def _decimal(value: Any) -> int | float:
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
-def _string(value: Any) -> str:
+def _string(value: Any, allowed: str = "a string") -> str:
     if not isinstance(value, str):
-        raise wrong_type(value, "a string")
+        raise wrong_type(value, allowed)
     return value
 
 
 def _timestamp(value: Any) -> str:
-    text = normal_timestamp(_string(value))
+    text = normal_timestamp(_string(value, TIMESTAMP_IN_WORDS))
     if text is None:
-        allowed = "a timestamp of RFC 3339, for example 2030-12-19T06:00:00Z"
-        raise wrong_type(value, allowed, "; a time without an offset is in UTC")
+        raise wrong_type(value, TIMESTAMP_IN_WORDS, "; a time without an offset is in UTC")
     return text
 
 
-def normal_timestamp(text: str) -> str | None:
-    """Return a timestamp in UTC with at most nine digits of a second, without trailing zeros; None for any other text.
-
-    The format is RFC 3339, except that the core specification only recommends an offset: a time without one is UTC.
-    """
-    return _remembered_timestamp(text) if len(text) <= USUAL else _normal_timestamp(text)
-
-
-def _normal_timestamp(text: str) -> str | None:
-    match = TIMESTAMP.match(text)
-    if not match:
-        return None
-    year, rest, fraction, zone = match.groups()
-    # Python has no year 0; the calendar repeats after 400 years, so each year is parsed as one of 2000-2399.
-    shift = 2000 + int(year) % 400 - int(year)
-    is_utc = zone is None or zone in "Zz"
-    try:
-        moment = datetime.fromisoformat(f"{int(year) + shift}{rest}{'+00:00' if is_utc else zone}")
-    except ValueError:
-        return None
-    if not is_utc:
-        moment = moment.astimezone(UTC)
-        year, rest = f"{moment.year - shift:04}", f"{moment:-%m-%dT%H:%M:%S}"
-        if not 0 <= moment.year - shift <= 9999:
-            return None
-    digits = (fraction or "")[:9].rstrip("0")
-    return f"{year}{rest.upper()}{'.' + digits if digits else ''}Z"
-
-
-USUAL: Final = len("2026-01-01T00:00:00.123456789+00:00")
-_remembered_timestamp: Final = lru_cache(maxsize=1024)(_normal_timestamp)  # all entities of a request have its time
-
-
 def _reference(value: Any, *, absolute: bool | None, url: bool) -> str:
-    text = _string(value)
     kind = "URL" if url else "URI"
+    text = _string(value, f"a {kind}")
     if not text or not URI_CHARACTERS.match(text):
         raise wrong_type(value, f"a {kind}")
     is_absolute = SCHEME.match(text) is not None
@@ -287,7 +197,7 @@ def _xid_path(value: Any) -> str:
     text = _string(value)
     if not text.startswith("/"):
         raise InvalidValue(
-            Fault((), "type", f"{preview(value)} does not start with '/'", value, "a path that starts with '/'")
+            ValueFault((), "type", f"{preview(value)} does not start with '/'", value, "a path that starts with '/'")
         )
     return text
 
@@ -366,12 +276,12 @@ def _array(attribute: Attribute, value: Any, name: str, types: Types) -> list[An
     if not isinstance(value, list):
         raise wrong_type(value, "an array")
     checked: list[Any] = []
-    faults: list[Fault] = []
+    faults: list[ValueFault] = []
     for i, item in enumerate(value):
         try:
             checked.append(_item(attribute, item, name, types))
         except InvalidValue as error:
-            _add_faults(faults, i, error)
+            add_faults(faults, i, error)
     if faults:
         raise InvalidValue(*faults)
     return checked
@@ -381,7 +291,7 @@ def _item(owner: Attribute, value: Any, name: str, types: Types) -> Any:
     assert owner.item is not None
     if value is None:
         raise InvalidValue(
-            Fault((), "type", "null is not allowed as an item of an array", None, "any value except null")
+            ValueFault((), "type", "null is not allowed as an item of an array", None, "any value except null")
         )
     checked = _check(owner.item, value, name, types)
     if owner.enum and owner.strict and not is_one_of(checked, owner.enum):
@@ -394,26 +304,26 @@ def _map(attribute: Attribute, value: Any, _: str, types: Types) -> dict[str, An
         raise wrong_type(value, "a map")
     assert attribute.item is not None
     checked, item = {}, attribute.item
-    faults: list[Fault] = []
+    faults: list[ValueFault] = []
     for key in sorted(value):
+        if not MAP_KEY.match(key):
+            add_faults(faults, key, _invalid_key(key))
         entry = value[key]
-        try:
-            if not MAP_KEY.match(key):
-                _reject_key(key)
-            if type(entry) is item.plain and (type(entry) is bool or len(entry) <= SHORT):
-                checked[key] = entry
-            elif entry is not None:
+        if type(entry) is item.plain and (type(entry) is bool or len(entry) <= SHORT):
+            checked[key] = entry
+        elif entry is not None:
+            try:
                 checked[key] = _check(item, entry, key, types)
-        except InvalidValue as error:
-            _add_faults(faults, key, error)
+            except InvalidValue as error:
+                add_faults(faults, key, error)
     if faults:
         raise InvalidValue(*faults)
     return checked
 
 
-def _reject_key(key: str) -> NoReturn:
+def _invalid_key(key: str) -> InvalidValue:
     why = f"{preview(key)} is not a valid map key: {MAP_KEY_IN_WORDS}"
-    raise InvalidValue(Fault((), "key", why, key, MAP_KEY_IN_WORDS))
+    return InvalidValue(ValueFault((), "key", why, key, MAP_KEY_IN_WORDS))
 
 
 def _object(attribute: Attribute, value: Any, _: str, types: Types) -> dict[str, Any]:
@@ -424,7 +334,7 @@ def _object(attribute: Attribute, value: Any, _: str, types: Types) -> dict[str,
 
 def _any(_: Attribute, value: Any, __: str, ___: Types) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidValue(Fault((), "size", "the number is too large", value, "a finite number"))
+        raise InvalidValue(ValueFault((), "value", "the number is too large", value, "a finite number"))
     return value
 
 
@@ -459,7 +369,7 @@ class _ObjectMembers:
     def __init__(self, attributes: Attributes, values: Mapping[str, Any], types: Types) -> None:
         self.layers, self.checked = [attributes], dict[str, Any]()
         self._values, self._types = values, types
-        self._faults: list[Fault] = []
+        self._faults: list[ValueFault] = []
 
     def check(self, names: re.Pattern[str], *, is_entity: bool = False) -> dict[str, Any]:
         """Return the members in stored form. Names that no definition contains must match `names`.
@@ -473,7 +383,7 @@ class _ObjectMembers:
             self._add_siblings([*attributes.branching])
         missing = [name for layer in self.layers for name in layer.required if name not in self.checked]
         if missing:
-            self._faults += [Fault((name,), "missing", "it is required") for name in missing]
+            self._faults += [ValueFault((name,), "missing", "it is required") for name in missing]
         if unknown:
             self._add_undeclared(unknown, names, is_entity)
         if self._faults:
@@ -499,7 +409,7 @@ class _ObjectMembers:
                 try:
                     checked[name] = _check(attribute, value, name, self._types)
                 except InvalidValue as error:
-                    _add_faults(self._faults, name, error)
+                    add_faults(self._faults, name, error)
         return unknown
 
     def _add_siblings(self, waiting: list[Attribute]) -> None:
@@ -510,7 +420,7 @@ class _ObjectMembers:
                 continue
             if twice := [name for layer in self.layers for name in siblings if name in layer]:
                 why = f"it is defined twice: by '{attribute.name}' and by another attribute"
-                raise InvalidValue(*self._faults, Fault((twice[0],), "twice", why))
+                raise InvalidValue(*self._faults, ValueFault((twice[0],), "twice", why))
             self.layers.append(siblings)
             self._add(siblings, [name for name in siblings if name in self._values])
             self._fill(siblings)
@@ -518,7 +428,7 @@ class _ObjectMembers:
 
     def _add_undeclared(self, unknown: list[str], pattern: re.Pattern[str], is_entity: bool) -> None:
         """Check members that no definition names against the definition of ``*``, if there is one."""
-        names = sorted(name for name in unknown if name == "*" or not any(name in layer for layer in self.layers))
+        names = sorted(name for name in unknown if name == "*" or not self._is_conditional(name))
         if self._faults or any(self._values[name] is None for name in names):
             undecided = self._undecided_names(names)
             names = [name for name in names if name not in undecided]
@@ -526,18 +436,23 @@ class _ObjectMembers:
         # Reading: in an object without `*`, an invalid name is an unknown attribute like any other.
         if wildcard is not None or is_entity:
             invalid = [name for name in names if not pattern.match(name)]
-            self._faults += map(_invalid_name, invalid[:MAX_FAULTS])
-            names = [name for name in names if pattern.match(name)]
+            if invalid:
+                self._faults += map(_invalid_name, invalid[:MAX_FAULTS])
+                names = [name for name in names if pattern.match(name)]
         if names and wildcard is None:
             known = [name for layer in self.layers for name, attribute in layer.items() if not attribute.readonly]
             why = f"Unknown: {', '.join(names)}; allowed: {', '.join(known) or 'none'}"
-            self._faults.append(Fault((names[0],), "unknown", why, names[0], known))
+            self._faults.append(ValueFault((names[0],), "unknown", why, names[0], known))
         for name in names:
             if wildcard is not None and self._values[name] is not None:
                 try:
                     self.checked[name] = _check(wildcard, self._values[name], name, self._types)
                 except InvalidValue as error:
-                    _add_faults(self._faults, name, error)
+                    add_faults(self._faults, name, error)
+
+    def _is_conditional(self, name: str) -> bool:
+        """Return whether the value of another attribute defines that name."""
+        return len(self.layers) > 1 and any(name in layer for layer in self.layers)
 
     def _undecided_names(self, unknown: list[str]) -> set[str]:
         """Return the names that are unknown but no faults.
@@ -551,8 +466,8 @@ class _ObjectMembers:
         return undecided | (nulls & set(_conditional_names(branching)) if nulls else nulls)
 
 
-def _invalid_name(name: str) -> Fault:
-    return Fault((name,), "name", f"{preview(name)} is not a valid attribute name", name, ATTRIBUTE_NAME_IN_WORDS)
+def _invalid_name(name: str) -> ValueFault:
+    return ValueFault((name,), "name", f"{preview(name)} is not a valid attribute name", name, ATTRIBUTE_NAME_IN_WORDS)
 
 
 def _conditional_names(branching: Iterable[Attribute]) -> Iterator[str]:

@@ -41,7 +41,7 @@ _TEXTS: Final = (
 )
 _LABELS: Final = _attribute("labels", "map", item={"type": "string"})
 _TIMES: Final = (_attribute("createdat", "timestamp", "q"), _attribute("modifiedat", "timestamp", "q"))
-_DEPRECATED: Final = _attribute(
+DEPRECATED: Final = _attribute(
     "deprecated",
     "object",
     attributes=dict(
@@ -99,7 +99,7 @@ REGISTRY_TAIL: Final[Pairs] = (
 
 def group(singular: str) -> Pairs:
     """Return the attributes of a Group."""
-    return (_id(f"{singular}id"), *_SELF, _EPOCH, _NAME, *_TEXTS, _LABELS, *_TIMES, _DEPRECATED, _CONSTRAINTS)
+    return (_id(f"{singular}id"), *_SELF, _EPOCH, _NAME, *_TEXTS, _LABELS, *_TIMES, DEPRECATED, _CONSTRAINTS)
 
 
 def version(singular: str) -> Pairs:
@@ -155,7 +155,7 @@ def meta(singular: str) -> Pairs:
         *_TIMES,
         _attribute("readonly", "boolean", "rq", default=False),
         _attribute("compatibility", "string", enum=[*COMPATIBILITIES], strict=True),
-        _DEPRECATED,
+        DEPRECATED,
     )
 
 

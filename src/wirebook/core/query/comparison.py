@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from wirebook.core.entities.versions import instant_key
-from wirebook.core.model.datatypes import normal_timestamp
+from wirebook.core.timestamps import normal_timestamp
 
 WHOLE: Final = re.compile(r"[+-]?[0-9]{1,4000}")
 NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")

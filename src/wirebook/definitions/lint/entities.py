@@ -8,35 +8,53 @@ Spec: core/spec.md#attributes-and-extensions, #registry-collections, #meta-entit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
-from wirebook.core.model import attributes as core
-from wirebook.core.names import GROUP_TYPES, SINGULARS, is_identifier
+from wirebook.core.entities.versions import instant_key
+from wirebook.core.model.attributes import (
+    ATTRIBUTE_NAME,
+    ATTRIBUTE_NAME_IN_WORDS,
+    COMPATIBILITIES,
+    RESERVED_VERSIONS,
+)
+from wirebook.core.model.compiled import Attributes
+from wirebook.core.names import GROUP_TYPES, IDENTIFIER_IN_WORDS, SINGULARS, is_identifier
+from wirebook.core.timestamps import normal_timestamp
 from wirebook.definitions.compile.mediatype import parse_media_type
 from wirebook.definitions.explain.similar_names import nearest_typo
-from wirebook.definitions.lint.datatypes import DATA_TYPES, check_length, check_value, may_be
+from wirebook.definitions.lint.attributes import (
+    check_attribute,
+    check_extension,
+    fits,
+    group_attributes,
+    is_collection,
+    is_identifier_name,
+    meta_attributes,
+    registry_attributes,
+    resource_attributes,
+    version_attributes,
+)
 from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.normalize.names import canonical_reference, lacks_slash
 from wirebook.definitions.normalize.preview import preview
 from wirebook.text.pointers import child
 
 SPECVERSION: Final = re.compile(r"(?i)(?:0\.[0-9]+(?:-.+)?|1\.0(?:-rc[1-4])?)\Z")
-COMPATIBILITIES: Final = ("none", *core.COMPATIBILITIES)
-SUFFIXES: Final = ("url", "count")
+COMPATIBILITY_RULES: Final = ("none", *COMPATIBILITIES)
 Findings = Iterator[tuple[str, Finding]]
 
 
 @dataclass(frozen=True, slots=True)
 class LintedEntity:
-    """One entity of a document: its XID, place, attributes, and the types of the attributes that it may have."""
+    """One entity of a document: its XID, place, attributes, and the definitions of the attributes that it may have."""
 
     xid: str
     pointer: str
     values: dict[str, Any]
-    types: Mapping[str, str]
+    attributes: Attributes
     kind: str
 
     def at(self, *names: object) -> str:
@@ -91,20 +109,20 @@ def _members(values: dict[str, Any], collection: str) -> Iterator[tuple[str, dic
 
 
 def _entities(document: dict[str, Any]) -> Iterator[LintedEntity]:
-    yield LintedEntity("", "", document, core.REGISTRY, "registry")
+    yield LintedEntity("", "", document, registry_attributes(), "registry")
     for collection in GROUP_TYPES:
-        types = core.types_of_group(collection)
+        attributes = group_attributes(collection)
         for key, group in _members(document, collection):
             pointer = child(f"/{collection}", key)
-            yield LintedEntity(f"/{collection}/{key}", pointer, group, types, SINGULARS[collection])
+            yield LintedEntity(f"/{collection}/{key}", pointer, group, attributes, SINGULARS[collection])
     for xid, resource, pointer, collection in _resources(document):
         kind = SINGULARS[collection]
-        yield LintedEntity(xid, pointer, resource, core.types_of_resource(collection), kind)
+        yield LintedEntity(xid, pointer, resource, resource_attributes(collection), kind)
         if isinstance(meta := resource.get("meta"), dict):
-            yield LintedEntity(f"{xid}/meta", f"{pointer}/meta", meta, core.types_of_meta(collection), "meta")
+            yield LintedEntity(f"{xid}/meta", f"{pointer}/meta", meta, meta_attributes(collection), "meta")
         for key, version in _members(resource, "versions"):
             at = child(f"{pointer}/versions", key)
-            yield LintedEntity(f"{xid}/versions/{key}", at, version, core.types_of_version(collection), "version")
+            yield LintedEntity(f"{xid}/versions/{key}", at, version, version_attributes(collection), "version")
 
 
 def _resources(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str, str]]:
@@ -123,56 +141,51 @@ def _check_entity(entity: LintedEntity) -> Iterator[Finding]:
     for name, value in entity.values.items():
         if value is None or name == "$schema":
             continue
-        type_ = entity.types.get(name)
-        if type_ == "id" and value == entity.xid.rpartition("/")[2]:
-            continue  # an invalid identifier is reported for the entity
-        if type_ is not None:
-            yield from check_value(name, type_, value, entity.at(name))
-        elif (collection := _collection_of(name, entity)) is not None:
-            yield from _check_summary(entity, name, value, collection)
-        else:
+        attribute = entity.attributes.get(name)
+        if attribute is None:
             yield from _check_extension(entity, name, value)
+            continue
+        if is_identifier_name(name) and value == entity.xid.rpartition("/")[2]:
+            continue  # an invalid identifier is reported for the entity
+        findings = list(check_attribute(attribute, value, entity.at(name)))
+        yield from findings
+        if name.endswith("count") and not findings:
+            yield from _check_count(entity, name, value)
     yield from _check_identity(entity)
+    yield from _check_deprecated(entity)
     yield from _check_statements(entity)
 
 
-def _collection_of(name: str, entity: LintedEntity) -> str | None:
-    """Return the collection of a name: ``messages`` for ``messagesurl`` and ``messagescount``."""
-    for suffix in SUFFIXES:
-        collection = name.removesuffix(suffix)
-        if collection != name and entity.types.get(collection) == "map":
-            return collection
-    return None
-
-
-def _check_summary(entity: LintedEntity, name: str, value: Any, collection: str) -> Iterator[Finding]:
-    is_count = name.endswith("count")
-    findings = list(check_value(name, "uinteger" if is_count else "url+", value, entity.at(name)))
-    yield from findings
+def _check_count(entity: LintedEntity, name: str, value: int) -> Iterator[Finding]:
+    collection = name.removesuffix("count")
     members = entity.values.get(collection)
-    if is_count and not findings and isinstance(members, dict) and len(members) != value:
+    if is_collection(entity.attributes.get(collection)) and isinstance(members, dict) and len(members) != value:
         message = f"'{name}' is {value}, but '{collection}' has {len(members)}; correct it or remove it"
         yield Finding("count-differs", entity.at(name), message, len(members), value)
 
 
 def _check_extension(entity: LintedEntity, name: str, value: Any) -> Iterator[Finding]:
     """Check an attribute that the specifications do not define: its name, its length, and whether it is misspelt."""
-    choices = [known for known, type_ in entity.types.items() if known not in entity.values and may_be(type_, value)]
+    choices = [
+        known for known, attribute in entity.attributes.items() if known not in entity.values and fits(attribute, value)
+    ]
     plain = re.sub("[^a-z0-9]", "", name.lower())
     known = plain if plain in choices else nearest_typo(plain, choices)
     if known is None and isinstance(value, dict):  # a collection is easily written twice, once misspelt
-        known = nearest_typo(name, [collection for collection, type_ in entity.types.items() if type_ == "map"])
-    if known in choices and entity.types[known] == "map" and value:
+        known = nearest_typo(
+            name, [known for known, attribute in entity.attributes.items() if is_collection(attribute)]
+        )
+    if known in choices and is_collection(entity.attributes.get(known or "")) and value:
         message = f"a {entity.kind} has no collection '{preview(name)}', so its members are ignored; write '{known}'"
         yield Finding("misspelt-collection", entity.at(name), message, known, name)
-    elif not core.ATTRIBUTE_NAME.match(name):
+    elif not ATTRIBUTE_NAME.match(name):
         meant = f"; did you mean '{known}'?" if known is not None else ""
         message = f"'{preview(name)}' is not a valid attribute name{meant}"
-        yield Finding("bad-member-name", entity.at(name), message, "1 to 63 of a-z 0-9 _, the first not a digit", name)
+        yield Finding("bad-member-name", entity.at(name), message, ATTRIBUTE_NAME_IN_WORDS, name)
     elif known is not None:
         message = f"a {entity.kind} has no attribute '{preview(name)}', so it is ignored; did you mean '{known}'?"
         yield Finding("misspelt-attribute", entity.at(name), message, known, name)
-    yield from check_length(name, value, entity.at(name))
+    yield from check_extension(name, value, entity.at(name))
 
 
 def _check_identity(entity: LintedEntity) -> Iterator[Finding]:
@@ -184,6 +197,17 @@ def _check_identity(entity: LintedEntity) -> Iterator[Finding]:
     if isinstance(address, str) and entity.xid and not _leads_to(address, entity):
         message = f"'self' is '{preview(address)}', but must end with the XID '{preview(own)}'; correct it or remove it"
         yield Finding("self-mismatch", entity.at("self"), message, own, address)
+
+
+def _check_deprecated(entity: LintedEntity) -> Iterator[Finding]:
+    deprecated = entity.values.get("deprecated")
+    if not isinstance(deprecated, dict):
+        return
+    effective, removal = deprecated.get("effective"), deprecated.get("removal")
+    instants = [instant_key(text) for value in (effective, removal) if (text := normal_timestamp(str(value)))]
+    if len(instants) == 2 and instants[1] < instants[0]:
+        message = f"'removal' ('{removal}') must not be before 'effective' ('{effective}')"
+        yield Finding("removal-before-effective", entity.at("deprecated", "removal"), message, effective, removal)
 
 
 def _leads_to(address: str, entity: LintedEntity) -> bool:
@@ -211,10 +235,10 @@ def _check_statements(entity: LintedEntity) -> Iterator[Finding]:
         message = f"'{preview(specversion)}' is not a version of the specification; write '1.0-rc4' (assumed here)"
         yield Finding("unknown-text", entity.at("specversion"), message, "1.0-rc4", specversion)
     media_type = entity.values.get("contenttype")
-    if "contenttype" in entity.types and isinstance(media_type, str) and parse_media_type(media_type) is None:
+    if "contenttype" in entity.attributes and isinstance(media_type, str) and parse_media_type(media_type) is None:
         message = f"'{preview(media_type)}' is not a valid media type"
         yield Finding("contenttype-without-type", entity.at("contenttype"), message, "type/subtype", media_type)
-    for name, reason in VALIDATIONS if "formatvalidated" in entity.types else ():
+    for name, reason in VALIDATIONS if "formatvalidated" in entity.attributes else ():
         result, why = entity.values.get(name), entity.values.get(reason)
         if result is False and why is None:
             message = f"'{reason}' is required when '{name}' is false"
@@ -253,18 +277,18 @@ def _check_names(
             message = f"'{name}' is '{preview(id_)}', but the {SINGULARS[collection]} is '{preview(own)}'"
             yield Finding("id-mismatch", f"{pointer}/{place}/{name}", message, own, id_)
     for key in versions:
-        if not is_identifier(key) or key in core.RESERVED_VERSIONS:
-            reserved = "; it is a reserved word" if key in core.RESERVED_VERSIONS else ""
+        if not is_identifier(key) or key in RESERVED_VERSIONS:
+            reserved = "; it is a reserved word" if key in RESERVED_VERSIONS else ""
             message = f"'{preview(key)}' is not a valid Version id{reserved}"
-            yield Finding("bad-identifier", child(f"{pointer}/versions", key), message, DATA_TYPES["id"].allowed, key)
+            yield Finding("bad-identifier", child(f"{pointer}/versions", key), message, IDENTIFIER_IN_WORDS, key)
 
 
 def _check_compatibility(meta: dict[str, Any], pointer: str) -> Iterator[Finding]:
     compatibility = meta.get("compatibility")
-    if isinstance(compatibility, str) and compatibility and compatibility.casefold() not in COMPATIBILITIES:
+    if isinstance(compatibility, str) and compatibility and compatibility.casefold() not in COMPATIBILITY_RULES:
         message = f"'{preview(compatibility)}' is not a compatibility rule of the specification"
         place = f"{pointer}/compatibility"
-        yield Finding("unknown-compatibility", place, message, list(COMPATIBILITIES), compatibility)
+        yield Finding("unknown-compatibility", place, message, list(COMPATIBILITY_RULES), compatibility)
 
 
 def _check_ancestors(versions: dict[str, Any], pointer: str) -> Iterator[Finding]:
