@@ -40,7 +40,8 @@ _NUL: Final = re.compile(r"\x00")
 
 def read(wire: AmqpMessage) -> tuple[Received, ...]:
     """Read the message."""
-    parts = WireParts(BINDING, wire, bytes_of(wire.body), _content_type(wire.properties))
+    content_type = native((wire.properties or {}).get("content-type"))
+    parts = WireParts(BINDING, wire, bytes_of(wire.body), content_type if isinstance(content_type, str) else None)
     separators = set()
     for name, value in (wire.application_properties or {}).items():
         if name[:11] == PREFIX and name[11:12] in SEPARATORS and len(name) > 12:
@@ -53,11 +54,6 @@ def read(wire: AmqpMessage) -> tuple[Received, ...]:
         parts.problems.append(Problem("mixed-separators", slot=slot, expected=expected, actual=actual))
     map_content_type(parts)
     return read_parts(parts)
-
-
-def _content_type(properties: dict[str, Any] | None) -> str | None:
-    value = native((properties or {}).get("content-type"))
-    return value if isinstance(value, str) else None
 
 
 def slots(wire: AmqpMessage) -> dict[str, Any]:
@@ -139,17 +135,13 @@ def _any(slot: str, value: Any) -> Iterator[Problem]:
         yield from _TEXT(slot, value)
     elif isinstance(value, int):
         yield from integer(-(2**63), 2**64 - 1)(slot, int(value))
-    elif not isinstance(value, (float, bytes, list, dict, type(None))):
+    elif isinstance(value, dict):
+        try:
+            native(value)
+        except ValueError as error:
+            yield rejected("wrong-type", slot, str(error), next(iter(value.values())))
+    elif not isinstance(value, (float, bytes, list, type(None))):
         yield rejected("wrong-type", slot, "a value of an AMQP type", value)
-    else:
-        yield from _typed(slot, value)
-
-
-def _typed(slot: str, value: Any) -> Iterator[Problem]:
-    try:
-        native(value)
-    except ValueError as error:
-        yield rejected("wrong-type", slot, str(error), next(iter(value.values())))
 
 
 _ID: Final = _simple
@@ -181,21 +173,18 @@ _CHECKS: Final[dict[str, dict[str, Check]]] = {
 
 def _check(options: dict[str, Any]) -> Iterator[Problem]:
     for section in SECTIONS:
+        known = _CHECKS.get(section)
         for name, value in (options.get(section) or {}).items():
             slot = f"protocoloptions.{section}.{preview(name)}"
-            if value is not None:
-                yield from _check_property(section, name, slot, value)
-
-
-def _check_property(section: str, name: str, slot: str, value: Any) -> Iterator[Problem]:
-    known = _CHECKS.get(section)
-    if known is not None and name not in known:
-        yield Problem("unknown-slot", slot=slot, expected=sorted(known), actual=name)
-    elif known is not None:
-        yield from known[name](slot, value)
-    elif section == "application-properties":
-        yield from _TEXT(slot, name)
-        yield from _simple(slot, value)
-    else:
-        yield from _SYMBOL(slot, name)
-        yield from _any(slot, value)
+            if value is None:
+                continue
+            if known is not None and name not in known:
+                yield Problem("unknown-slot", slot=slot, expected=sorted(known), actual=name)
+            elif known is not None:
+                yield from known[name](slot, value)
+            elif section == "application-properties":
+                yield from _TEXT(slot, name)
+                yield from _simple(slot, value)
+            else:
+                yield from _SYMBOL(slot, name)
+                yield from _any(slot, value)

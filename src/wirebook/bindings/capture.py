@@ -64,7 +64,8 @@ def parse_record(line: bytes) -> Parsed:
     Problems: ``malformed-record``, ``unknown-protocol``, ``too-large``, ``too-deep``, ``unknown-member``.
     """
     if len(line) > MAX_RECORD_BYTES:
-        return Parsed(None, (_too_large(line),))
+        expected = f"at most {MAX_RECORD_BYTES} bytes"
+        return Parsed(None, (Problem("too-large", expected=expected, actual=len(line)),))
     try:
         value = parse_json(line)
     except JsonError as error:
@@ -153,10 +154,6 @@ def _malformed(slot: str | None, expected: str, actual: Any) -> Problem:
     return Problem("malformed-record", message, slot=slot, expected=expected, actual=preview(actual))
 
 
-def _too_large(line: bytes) -> Problem:
-    return Problem("too-large", expected=f"at most {MAX_RECORD_BYTES} bytes", actual=len(line))
-
-
 def _unparsable(error: JsonError) -> Problem:
     message = f"{error.message} (byte {error.offset})"
     if error.code == "payload-too-deep":
@@ -199,12 +196,7 @@ def _wrong_values(wire: AnyMessage) -> Iterator[Problem]:
         text = getattr(wire, name, None)
         if text is not None and not _IS_TIME.match(text):
             yield _malformed(name, _TIME, text)
-    if isinstance(wire, AmqpMessage):
-        yield from _wrong_amqp(wire)
-
-
-def _wrong_amqp(wire: AmqpMessage) -> Iterator[Problem]:
-    for section, field in SECTIONS.items():
+    for section, field in SECTIONS.items() if isinstance(wire, AmqpMessage) else ():
         for name, value in (getattr(wire, field) or {}).items():
             try:
                 native(value)
@@ -308,18 +300,13 @@ def _decode_plain(line: bytes) -> AnyMessage | None:
         record: AnyMessage = _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    if len(line) > MAX_RECORD_BYTES or (type(record) is AmqpMessage and not _is_plain_amqp(record)):
+    if type(record) is AmqpMessage and not all(is_plain_section(getattr(record, name) or {}) for name in _FIELDS):
         return None
-    return record
+    return record if len(line) <= MAX_RECORD_BYTES else None
 
 
 _FIELDS: Final = tuple(SECTIONS.values())
 _NESTED: Final = frozenset({"list", "array", "map"})
-
-
-def _is_plain_amqp(record: AmqpMessage) -> bool:
-    """Whether all sections are plain."""
-    return all(is_plain_section(getattr(record, name) or {}) for name in _FIELDS)
 
 
 def is_plain_section(section: dict[str, Any]) -> bool:

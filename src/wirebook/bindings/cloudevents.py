@@ -176,12 +176,8 @@ def _overridden_headers(parts: WireParts, attributes: dict[str, Any]) -> list[Pr
         )
         for name, outside in parts.attributes.items()
         if (inside := attributes.get(name)) is not None or not parts.binding.bare_names
-        if name != "datacontenttype" and not _same(inside, outside)
+        if name != "datacontenttype" and inside != outside and _canonical(inside) != _canonical(outside)
     ]
-
-
-def _same(inside: Any, outside: Any) -> bool:
-    return bool(inside == outside) or _canonical(inside) == _canonical(outside)
 
 
 def _canonical(value: Any) -> str:
@@ -216,6 +212,13 @@ def add_attribute(attributes: dict[str, Any], name: str, value: Any, problems: l
         problems.append(
             Problem("repeated-attribute", slot=slot, expected=preview(attributes[name]), actual=preview(value))
         )
+
+
+def add_text_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
+    """Add an attribute whose value is text. Bytes, which are not valid UTF-8, are a problem."""
+    if not isinstance(value, str):
+        parts.problems.append(not_text(name, value))
+    add_attribute(parts.attributes, name, value, parts.problems)
 
 
 def map_content_type(parts: WireParts) -> None:

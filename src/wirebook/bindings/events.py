@@ -23,17 +23,16 @@ def read_events(text: bytes) -> tuple[Received, ...]:
         events = read_batch(text) if mode == "batch" else [read_event(text)]
     except NotAnEvent as error:
         events = [JsonEvent({}, None, [error.problem])]
-    return tuple(_received(event, mode, index) for index, event in enumerate(events))
-
-
-def _received(event: JsonEvent, mode: Mode, index: int) -> Received:
-    return Received(
-        protocol=CLOUDEVENTS,
-        wire=None,
-        kind=event_kind(event.problems),
-        mode=mode,
-        attributes=event.attributes,
-        payload=event.payload,
-        problems=bounded(event.problems),
-        index=index,
+    return tuple(
+        Received(
+            protocol=CLOUDEVENTS,
+            wire=None,
+            kind=event_kind(event.problems),
+            mode=mode,
+            attributes=event.attributes,
+            payload=event.payload,
+            problems=bounded(event.problems),
+            index=index,
+        )
+        for index, event in enumerate(events)
     )

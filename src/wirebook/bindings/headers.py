@@ -34,7 +34,8 @@ def read_headers(parts: WireParts, headers: Sequence[Pair] | None) -> None:
             if type(value) is str and PLAIN(value) and attribute in WELL_KNOWN and attribute not in parts.attributes:
                 parts.attributes[attribute] = value  # a fast path for common attributes
             else:
-                _add_attribute(parts, attribute, text_of(value))
+                decoded = _decoded(attribute, text_of(value), parts.problems)
+                add_attribute(parts.attributes, attribute, decoded, parts.problems)
         elif lower == "content-type":
             set_content_type(parts, text_of(value))
 
@@ -51,10 +52,6 @@ def set_content_type(parts: WireParts, value: str | bytes | None) -> None:
     elif parts.content_type != value:
         expected, actual = preview(parts.content_type), preview(value)
         parts.problems.append(Problem("repeated-attribute", slot="content-type", expected=expected, actual=actual))
-
-
-def _add_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
-    add_attribute(parts.attributes, name, _decoded(name, value, parts.problems), parts.problems)
 
 
 def _decoded(name: str, value: str | bytes | None, problems: list[Problem]) -> Any:

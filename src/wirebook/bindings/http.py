@@ -9,7 +9,7 @@ Spec: http-protocol-binding.md; docs/semantics.md D30
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote, unquote_to_bytes
 
@@ -18,7 +18,7 @@ import msgspec
 from wirebook.bindings import headers
 from wirebook.bindings.cloudevents import Binding, Contents, WireParts, read_parts
 from wirebook.bindings.received import Received
-from wirebook.bindings.wire import HttpMessage, bytes_of, from_bytes, preview
+from wirebook.bindings.wire import HttpMessage, bytes_of, from_bytes, preview, text_or_bytes
 from wirebook.bindings.write_checks import Check, check_pairs, check_slots, integer, rejected, text
 from wirebook.problems import Problem
 
@@ -93,11 +93,7 @@ def query_pairs(query: str) -> list[tuple[str, str | bytes]]:
 
 
 def _query_text(text: str) -> str | bytes:
-    raw = unquote_to_bytes(text.replace("+", " "))
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw
+    return text_or_bytes(unquote_to_bytes(text.replace("+", " ")))
 
 
 def _query_name(text: str) -> str:
@@ -126,20 +122,14 @@ def with_slots(wire: HttpMessage, options: dict[str, Any]) -> tuple[HttpMessage,
         changes["method"] = changes["method"].upper()
     if "path" in options or "query" in options:
         path, query = split_target(wire.target)
-        changes["target"] = _target(options.get("path", path), options.get("query"), query)
+        path = options.get("path", path) or "/"
+        if (pairs := options.get("query")) is not None:
+            items = ((name, value if isinstance(value, Escaped) else quote(value, safe="")) for name, value in pairs)
+            query = "&".join(f"{quote(name, safe='')}={value}" for name, value in items)
+        changes["target"] = f"{path}?{query}" if query else path
     if "headers" in options:
         changes["headers"] = headers.replaced(wire.headers, headers.wire_lines(options["headers"]))
     return msgspec.structs.replace(wire, **changes), problems
-
-
-def _target(path: str | None, pairs: Iterable[tuple[str, str]] | None, query: str) -> str:
-    if pairs is not None:
-        query = "&".join(f"{quote(name, safe='')}={_encoded(value)}" for name, value in pairs)
-    return f"{path or '/'}?{query}" if query else path or "/"
-
-
-def _encoded(value: str) -> str:
-    return value if isinstance(value, Escaped) else quote(value, safe="")
 
 
 _CHECKS: Final[dict[str, Check]] = {

@@ -20,9 +20,8 @@ from wirebook.bindings.cloudevents import (
     Binding,
     Contents,
     WireParts,
-    add_attribute,
+    add_text_attribute,
     map_content_type,
-    not_text,
     read_parts,
 )
 from wirebook.bindings.received import Received
@@ -44,20 +43,12 @@ def read(wire: KafkaRecord) -> tuple[Received, ...]:
             attribute = lower[3:]
             if type(value) is str and attribute in WELL_KNOWN and attribute not in parts.attributes:
                 parts.attributes[attribute] = value  # a fast path for common attributes
-            else:
-                _add_attribute(parts, attribute, text_of(value))
+            elif value is not None:  # Reading: a null header is absent, as null is in the JSON format
+                add_text_attribute(parts, attribute, text_of(value))
         elif lower == "content-type":
             headers.set_content_type(parts, text_of(value))
     map_content_type(parts)
     return read_parts(parts)
-
-
-def _add_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
-    if value is None:  # Reading: absent, as in the JSON format
-        return
-    if not isinstance(value, str):
-        parts.problems.append(not_text(name, value))
-    add_attribute(parts.attributes, name, value, parts.problems)
 
 
 def slots(wire: KafkaRecord) -> dict[str, Any]:

@@ -22,9 +22,8 @@ from wirebook.bindings.cloudevents import (
     Binding,
     Contents,
     WireParts,
-    add_attribute,
+    add_text_attribute,
     map_content_type,
-    not_text,
     read_parts,
 )
 from wirebook.bindings.received import Received
@@ -75,15 +74,9 @@ def read_5(wire: Mqtt5Publish) -> tuple[Received, ...]:
         if type(value) is str and name in WELL_KNOWN and name not in parts.attributes:
             parts.attributes[name] = value  # a fast path for common attributes
         elif is_attribute_name(name):
-            _add_attribute(parts, name, text_of(value))
+            add_text_attribute(parts, name, text_of(value))
     map_content_type(parts)
     return read_parts(parts)
-
-
-def _add_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
-    if not isinstance(value, str):
-        parts.problems.append(not_text(name, value))
-    add_attribute(parts.attributes, name, value, parts.problems)
 
 
 def slots(wire: Mqtt3Publish | Mqtt5Publish) -> dict[str, Any]:

@@ -10,7 +10,6 @@ Spec: nats-protocol-binding.md; docs/semantics.md D34
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -49,7 +48,8 @@ def fill(wire: NatsMessage, contents: Contents) -> NatsMessage:
 
 def with_slots(wire: NatsMessage, options: dict[str, Any]) -> tuple[NatsMessage, list[Problem]]:
     """Set protocol slots, named as in `slots`. Headers replace those of the same name."""
-    problems = list(_check(options))
+    checks = {"subject": _SUBJECT, "reply-to": _SUBJECT}
+    problems = [*check_slots(checks, options), *headers.check_lines(options.get("headers", ()))]
     if problems:
         return wire, problems
     changes: dict[str, Any] = {}
@@ -63,8 +63,3 @@ def with_slots(wire: NatsMessage, options: dict[str, Any]) -> tuple[NatsMessage,
 
 
 _SUBJECT: Final = text(_NOT_IN_SUBJECT, "non-empty tokens separated by dots, without spaces, '*' and '>'")
-
-
-def _check(options: dict[str, Any]) -> Iterator[Problem]:
-    yield from check_slots({"subject": _SUBJECT, "reply-to": _SUBJECT}, options)
-    yield from headers.check_lines(options.get("headers", ()))

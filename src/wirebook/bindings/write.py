@@ -94,7 +94,9 @@ def write_event(
         problems.extend(_check_event_format(content_type))
         contents = Contents({}, {}, content_type, write_json_event(attributes, payload, problems))
     else:
-        problems.extend(_check_binary(wire))
+        if isinstance(wire, Mqtt3Publish):
+            message, slot = "MQTT 3.1.1 has no binary mode; use structured mode", "envelopeoptions.mode"
+            problems.append(Problem("wrong-mode", message, slot=slot, expected="structured", actual="binary"))
         contents = _binary(attributes, payload, problems)
     return _write(wire, contents, problems)
 
@@ -153,12 +155,6 @@ def _check_event_format(content_type: str) -> Iterator[Problem]:
         )
         yield Problem("unsupported-event-format", text, slot=slot, expected=MEDIA_TYPE, actual=preview(content_type))
     yield from _check_content_type(content_type)
-
-
-def _check_binary(wire: AnyMessage) -> Iterator[Problem]:
-    if isinstance(wire, Mqtt3Publish):
-        message = "MQTT 3.1.1 has no binary mode; use structured mode"
-        yield Problem("wrong-mode", message, slot="envelopeoptions.mode", expected="structured", actual="binary")
 
 
 def _check_content_type(content_type: Any) -> Iterator[Problem]:

@@ -64,7 +64,10 @@ class Documents:
         address, _, fragment = reference.removeprefix("#").removeprefix(LOCAL).partition("#")
         if address.startswith("/"):
             return self._follow_path(unquote(address), unquote(fragment))
-        return self._follow_uri(address, unquote(fragment))
+        for head, suffix in _splits(address):
+            if head in self.by_uri:
+                return self.by_uri[head], suffix or unquote(fragment) or None
+        return None
 
     def imported(self, name: str, base_uri: str) -> SchemaDocument | None:
         """Return the document that the document at `base_uri` imports as `name`, a path or a URI.
@@ -99,12 +102,6 @@ class Documents:
             if len(parts) == 5 and document.content is not None:
                 documents.setdefault(parts[4].lower(), []).append(document)
         return documents
-
-    def _follow_uri(self, address: str, fragment: str) -> tuple[SchemaDocument, str | None] | None:
-        for head, suffix in _splits(address):
-            if head in self.by_uri:
-                return self.by_uri[head], suffix or fragment or None
-        return None
 
     def _follow_path(self, path: str, fragment: str) -> tuple[SchemaDocument, str | None] | None:
         """Look up the longest path first; at its end the suffix after a colon, again the longest id first (D45)."""

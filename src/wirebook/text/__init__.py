@@ -1,1 +1,1 @@
-"""Text formats: the JSON reader, YAML, JSON Pointers, source positions and media types."""
+"""Text formats: the JSON reader, YAML, JSON Pointers, source positions, media types, and values in problems."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wirebook.schema.avro.types import AvroType
+from wirebook.text.pointers import child
 
 MAX_FLOAT = {"float": 3.4028235677973362e38, "double": 1.7976931348623157e308}
 """The largest number that each type rounds to a finite one."""
@@ -60,6 +61,25 @@ def bytes_of_characters(value: Any) -> bytes | None:
         return value.encode("latin-1") if isinstance(value, str) else None
     except UnicodeEncodeError:
         return None
+
+
+def check_bytes(octets_of: Callable[[Any], bytes | None], reject: Check) -> Check:
+    """Return a check that decodes bytes by `octets_of`. Those of a fixed type must have its size."""
+
+    def check(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> bytes | None:
+        octets = octets_of(value)
+        if octets is None or (type_.kind == "fixed" and len(octets) != type_.size):
+            reject(type_, value, pointer, mismatches)
+        return octets
+
+    return check
+
+
+def check_field_names(type_: AvroType, value: dict[Any, Any], pointer: str, mismatches: Mismatches) -> None:
+    """Record the members of a value that its record type does not have."""
+    names = [name for name, _ in type_.fields]
+    for name in value.keys() - set(names):
+        mismatches.add(child(pointer, str(name)), {"fields": names}, value[name])
 
 
 def check_enum(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:

@@ -64,14 +64,11 @@ class _AvroColumns:
             items = self.layout(type_.items, inner)
             return List(items) if type_.kind == "array" else Map(items)
         if type_.kind == "union":
-            return self._union(type_, inner)
+            branches = [branch for branch in type_.branches if branch.kind != "null"]
+            if len(branches) == 1:
+                return self.layout(branches[0], inner)
+            return Struct({branch.branch_name: self.layout(branch, inner) for branch in branches}) if branches else TEXT
         return LOGICAL[type_.logical](type_) if type_.logical else PLAIN[type_.kind]
-
-    def _union(self, type_: AvroType, ancestors: tuple[AvroType, ...]) -> ColumnLayout:
-        branches = [branch for branch in type_.branches if branch.kind != "null"]
-        if len(branches) == 1:
-            return self.layout(branches[0], ancestors)
-        return Struct({branch.branch_name: self.layout(branch, ancestors) for branch in branches}) if branches else TEXT
 
 
 def _scalar(name: str, arrow: pa.DataType, cell: Callable[[Any], Cell] = unchanged, **more: Any) -> ScalarColumn:

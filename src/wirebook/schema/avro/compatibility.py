@@ -51,8 +51,10 @@ class _SchemaResolution:
     def compare(self, old: AvroType, new: AvroType, path: str) -> Iterator[Incompatibility]:
         """Yield why a reader of `new`, which stands at `path`, cannot read `old`."""
         self.steps.take()
-        if old.kind == "union":
-            yield from self._written_union(old, new, path)
+        if old.kind == "union":  # any branch may have been written
+            for branch in old.branches:
+                compare = self._read_union if new.kind == "union" else self.compare
+                yield from compare(branch, new, path)
         elif new.kind == "union":
             yield from self._read_union(old, new, path)
         elif old.kind == new.kind:
@@ -94,14 +96,6 @@ class _SchemaResolution:
                 yield from self.compare(source, type_, f"{place}/type")
             elif name not in new.defaults:
                 yield Incompatibility(place, "reader-field-missing-default-value", None, name)
-
-    def _written_union(self, old: AvroType, new: AvroType, path: str) -> Iterator[Incompatibility]:
-        """Any branch may have been written."""
-        for branch in old.branches:
-            if new.kind == "union":
-                yield from self._read_union(branch, new, path)
-            else:
-                yield from self.compare(branch, new, path)
 
     def _read_union(self, old: AvroType, new: AvroType, path: str) -> Iterator[Incompatibility]:
         """The reader uses the branch that matches; a branch with the same full name comes first."""

@@ -18,7 +18,9 @@ from wirebook.schema.avro.checks import (
     Check,
     Mismatches,
     bytes_of_characters,
+    check_bytes,
     check_enum,
+    check_field_names,
     checked,
     is_integer,
     mismatch,
@@ -44,20 +46,11 @@ def _floating(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches)
     return SINGLE.unpack(SINGLE.pack(value))[0] if type_.kind == "float" else float(value)
 
 
-def _bytes(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-    octets = bytes_of_characters(value)
-    if octets is None or (type_.kind == "fixed" and len(octets) != type_.size):
-        _reject(type_, value, pointer, mismatches)
-    return octets
-
-
 def _record(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
     if not isinstance(value, dict):
         return _reject(type_, value, pointer, mismatches)
-    names = dict(type_.fields)
-    for name in value.keys() - names.keys():
-        mismatches.add(child(pointer, name), {"fields": list(names)}, value[name])
-    for name in names.keys() - value.keys():
+    check_field_names(type_, value, pointer, mismatches)
+    for name in dict(type_.fields).keys() - value.keys():
         mismatches.add(pointer, {"required": name}, None)
     return {name: from_json(field, value[name], child(pointer, name), mismatches)
             for name, field in type_.fields if name in value}  # fmt: skip
@@ -90,6 +83,7 @@ def _union(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) ->
     return {name: decoded} if several else decoded
 
 
+_bytes = check_bytes(bytes_of_characters, _reject)
 READERS: dict[str, Check] = {
     "null": checked(lambda value: value is None, _reject),
     "boolean": checked(lambda value: isinstance(value, bool), _reject),

@@ -16,9 +16,12 @@ from typing import Any
 
 from wirebook.schema.avro.checks import (
     MAX_FLOAT,
+    Check,
     Mismatches,
     bytes_of_characters,
+    check_bytes,
     check_enum,
+    check_field_names,
     checked,
     is_integer,
     mismatch,
@@ -50,19 +53,14 @@ def _floating(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches)
     return float(value)
 
 
-def _octets(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-    octets = bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else bytes_of_characters(value)
-    if octets is None or (type_.kind == "fixed" and len(octets) != type_.size):
-        _reject(type_, value, pointer, mismatches)
-    return octets
+def _octets_of(value: Any) -> bytes | None:
+    return bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else bytes_of_characters(value)
 
 
 def _record(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
     if not isinstance(value, dict):
         return _reject(type_, value, pointer, mismatches)
-    names = dict(type_.fields)
-    for name in value.keys() - names.keys():
-        mismatches.add(child(pointer, str(name)), {"fields": list(names)}, value[name])
+    check_field_names(type_, value, pointer, mismatches)
     fields = {}
     for name, field in type_.fields:
         if name not in value and name in type_.defaults:
@@ -158,7 +156,8 @@ LOOKS_LIKE: dict[str, Callable[[AvroType, Any], bool]] = {
 }
 
 
-NORMALISERS: dict[str, Callable[[AvroType, Any, str, Mismatches], Any]] = {
+_octets = check_bytes(_octets_of, _reject)
+NORMALISERS: dict[str, Check] = {
     "null": checked(lambda value: value is None, _reject),
     "boolean": checked(lambda value: isinstance(value, bool), _reject),
     "int": checked(is_integer(32), _reject),
