@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wirebook.cli.exit_codes import CANNOT_RUN, OK
-from wirebook.cli.options import CatalogOption, ConfluentOption, DryRunOption, EndpointOption, JsonClosingOption
+from wirebook.cli.options import (
+    CatalogOption,
+    ConfluentOption,
+    DryRunOption,
+    EndpointOption,
+    JsonClosingOption,
+    TablesArgument,
+    TargetOption,
+)
 from wirebook.cli.output import print_json, print_note, print_problems, print_table, printable
 from wirebook.cli.sources import capture_path, check_standard_input, load_catalog_to_land
 from wirebook.core.counting import counted
@@ -59,7 +67,7 @@ def land(  # noqa: PLR0917 (options)
         ),
     ],
     catalog: CatalogOption,
-    to: Annotated[Path, typer.Option("--to", help="Folder of the tables; created if missing.")],
+    to: TargetOption,
     endpoint: EndpointOption = None,
     dry_run: DryRunOption = False,
     table_format: FormatOption = None,
@@ -140,7 +148,7 @@ def print_staged(report: Report) -> None:
 
 
 def show(
-    folder: Annotated[Path, typer.Argument(help="Folder of landed tables.")],
+    folder: TablesArgument,
     table: Annotated[str | None, typer.Argument(help="Name of a table. Default: list all tables.")] = None,
     rows: Annotated[int, typer.Option(help="Number of rows to show.", min=0)] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,

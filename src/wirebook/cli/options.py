@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from wirebook.cli.settings import default_catalog
+from wirebook.landing.local_paths import local_path
 
 if TYPE_CHECKING:
     from wirebook.definitions.build.request import BuildRequest
@@ -67,6 +69,10 @@ CatalogOption = Annotated[
         show_default="WIREBOOK_CATALOG, else pyproject.toml",
         help="Catalogue: file, folder, URL, or - for standard input. Repeatable.",
     ),
+]
+TablesArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of landed tables.", parser=local_path)]
+TargetOption = Annotated[
+    Path, typer.Option("--to", metavar="FOLDER", help="Folder of the tables; created if missing.", parser=local_path)
 ]
 EndpointOption = Annotated[str | None, typer.Option(help="XID of the endpoint of all messages.")]
 ConfluentOption = Annotated[

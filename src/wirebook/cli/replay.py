@@ -5,14 +5,13 @@ Spec: docs/land.md#replay; docs/decisions/0058
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wirebook.cli.exit_codes import OK
 from wirebook.cli.land import LocalOption, ReportOption, StageOption, print_reasons, print_staged
-from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption
+from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption, TablesArgument
 from wirebook.cli.output import print_json, print_problems, print_table
 from wirebook.cli.sources import load_catalog_to_land
 from wirebook.core.counting import counted
@@ -36,7 +35,7 @@ AlsoConfluentOption = Annotated[
 
 
 def replay(  # noqa: PLR0917 (options)
-    folder: Annotated[Path, typer.Argument(help="Folder of landed tables.")],
+    folder: TablesArgument,
     catalog: CatalogOption,
     code: CodeOption = None,
     definition: DefinitionOption = None,

@@ -11,12 +11,13 @@ from typing import Annotated
 
 import typer
 
+from wirebook.cli.options import TablesArgument
 from wirebook.cli.output import print_note, print_problems
 from wirebook.problems import WirebookError
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder of landed tables.")],
+    folder: TablesArgument,
     batch: Annotated[
         list[int] | None, typer.Option("--batch", help="Number of a batch. Default: all batches. Repeatable.")
     ] = None,

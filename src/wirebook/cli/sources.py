@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from wirebook.cli.options import STANDARD_INPUT
 from wirebook.cli.output import print_note, print_problems
 from wirebook.core.counting import counted
+from wirebook.landing.local_paths import local_path
 from wirebook.problems import Problem, Severity, WirebookError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def outcomes_of(capture: str, catalog: Catalog, endpoint: str | None) -> Iterato
 def capture_path(capture: str) -> Iterator[Path]:
     """Return the source as a path. Standard input becomes a temporary file with its hash: ``stdin-<digest>``."""
     if capture != STANDARD_INPUT:
-        yield Path(capture)
+        yield local_path(capture)
         return
     with tempfile.TemporaryDirectory(prefix="wirebook-") as folder:
         path, digest = Path(folder, "stdin"), hashlib.sha256()

@@ -6,10 +6,11 @@ Spec: docs/staging.md#views
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from wirebook.cli.options import TablesArgument
 
 
 class SqlDialect(StrEnum):
@@ -20,7 +21,7 @@ class SqlDialect(StrEnum):
 
 
 def views(
-    folder: Annotated[Path, typer.Argument(help="Folder of landed tables.")],
+    folder: TablesArgument,
     tables: Annotated[list[str] | None, typer.Argument(help="Names of tables, or XIDs. Default: all tables.")] = None,
     dialect: Annotated[SqlDialect, typer.Option(help="SQL dialect.")] = SqlDialect.DUCKDB,
 ) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from os import PathLike
-from pathlib import Path
 from typing import TypedDict, Unpack
 
 import orjson
 
 from wirebook.catalog import Catalog
 from wirebook.catalog.catalog import CatalogSource
+from wirebook.landing.local_paths import local_path
 from wirebook.landing.runs.batches import Catalogue, ProgressListener, Runner, RunSettings
 from wirebook.landing.runs.engine import engine_for
 from wirebook.landing.runs.land import land_files
@@ -65,13 +65,13 @@ def land(
     ``confluent_prefix`` make landing slow, because messages are then matched one by one. The `runner` runs the tasks:
     by default processes of this machine.
 
-    Raises: WirebookError (unknown-endpoint, unreadable-file, format-differs, missing-extra, target-locked,
-    unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`). Changed files are in the problems
-    of the report.
+    Raises: WirebookError (unknown-endpoint, unreadable-file, unsupported-store, format-differs, missing-extra,
+    target-locked, unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`). Changed files are
+    in the problems of the report.
     """
     loaded = load_catalog(catalog)
     settings = run_settings(loaded, runner, options)
-    return land_files(settings, Path(source), catalogue_of(loaded), Target(Path(to)))
+    return land_files(settings, local_path(source), catalogue_of(loaded), Target(local_path(to)))
 
 
 def replay(
@@ -95,7 +95,7 @@ def replay(
     loaded = load_catalog(catalog)
     settings = run_settings(loaded, runner, options)
     chosen = DeadLetterFilter(codes=sorted(codes), definitions=sorted(definitions))
-    return replay_dead_letters(settings, catalogue_of(loaded), Target(Path(folder)), chosen)
+    return replay_dead_letters(settings, catalogue_of(loaded), Target(local_path(folder)), chosen)
 
 
 def load_catalog(catalog: AnyCatalog) -> Catalog:

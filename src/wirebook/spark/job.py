@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import Path
+from os import fspath
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 
 from wirebook.landing import job
 from wirebook.landing.job import AnyCatalog, AnyPath, LandOptions, Report, RunOptions
+from wirebook.landing.local_paths import local_path
 from wirebook.landing.runs.frame_task import FrameInput
 from wirebook.landing.runs.land_frame import land_frame
 from wirebook.landing.runs.target import FrameBatch, Target
@@ -157,7 +158,7 @@ def _land_frame(
     source = FrameInput(inputs, batch, Identity(*identity) if identity else None, name)
     loaded = job.load_catalog(catalog)
     settings = job.run_settings(loaded, None, options)
-    return land_frame(settings, partial(run_frame, frame), source, job.catalogue_of(loaded), Target(Path(to)))
+    return land_frame(settings, partial(run_frame, frame), source, job.catalogue_of(loaded), Target(local_path(to)))
 
 
 def _land_stream(
@@ -172,10 +173,12 @@ def _land_stream(
     """Start a query that lands each batch."""
     input_columns(frame.columns, options.get("columns"))
     loaded = job.load_catalog(catalog)
-    folder = Path(checkpoint) if checkpoint is not None else Path(to) / "_wirebook" / "checkpoint"
+    folder = local_path(to) / "_wirebook" / "checkpoint"
 
     def land_one(batch: DataFrame, number: int) -> None:
         land_batch(batch, number, loaded, to, **options)
 
-    writer = frame.writeStream.foreachBatch(land_one).option("checkpointLocation", folder.absolute().as_uri())
+    writer = frame.writeStream.foreachBatch(land_one).option(
+        "checkpointLocation", fspath(checkpoint or folder.absolute().as_uri())
+    )
     return (writer.trigger(**trigger) if trigger else writer).start()

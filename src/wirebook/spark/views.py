@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from wirebook.landing.local_paths import local_path
 from wirebook.landing.report.show import TableSummary, find_table, tables_in
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables.iceberg import newest_metadata
@@ -118,7 +119,7 @@ def view_statements(folder: str | PathLike[str], dialect: str, tables: Collectio
 
     Raises: WirebookError (no-target, missing-extra, unknown-table)
     """
-    views = Views(Path(folder))
+    views = Views(local_path(folder))
     selected = [find_table(views.tables.values(), name) for name in tables] or [
         field for field in views.tables.values() if field.name != STAGED
     ]
@@ -136,7 +137,7 @@ def table(spark: SparkSession, folder: str | PathLike[str], name: str) -> DataFr
 
     Raises: WirebookError (no-target, missing-extra, unknown-table)
     """
-    tables = {field.name: field for field in tables_in(Path(folder), with_staging=True)}
+    tables = {field.name: field for field in tables_in(local_path(folder), with_staging=True)}
     summary = find_table(tables.values(), name)
     schema = _schema_of(summary)
     frames = [_read(spark, summary.files, schema)] if summary.files else []

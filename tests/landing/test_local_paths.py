@@ -1,0 +1,61 @@
+"""Places that callers name: paths and URLs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wirebook.cli.app import run
+from wirebook.landing.local_paths import local_path
+from wirebook.problems import WirebookError
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+
+
+@pytest.mark.parametrize(
+    ("place", "path"),
+    [
+        ("tables", "tables"),
+        ("run:2026", Path("run:2026").absolute()),
+        ("a/b://c", Path("a/b:/c").absolute()),
+        ("file:///srv/my%20tables", "/srv/my tables"),
+        ("FILE:/srv/tables", "/srv/tables"),
+        ("file://localhost/srv", "/srv"),
+        (Path("s3://x"), Path("s3:/x").absolute()),
+    ],
+)
+def test_place_is_a_path_or_a_file_url(place: str | Path, path: str | Path) -> None:
+    assert local_path(place) == Path(path)
+
+
+@pytest.mark.parametrize("place", ["s3a://lake/tables", "hdfs://name:8020/x", "gs://b", "file://host/x", "x9+.-://y"])
+def test_other_url_is_an_error(place: str) -> None:
+    with pytest.raises(WirebookError, match="unsupported-store"):
+        local_path(place)
+
+
+def test_password_is_not_in_the_error() -> None:
+    with pytest.raises(WirebookError) as error:
+        local_path("s3://me:secret@lake/tables")
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["land", "{captures}", "--to", "s3a://lake/tables"], ["land", "s3://x", "--to", "t"]]
+)
+def test_unsupported_store_creates_nothing(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = [argument.format(captures=EXAMPLES / "captures") for argument in arguments]
+    assert run([*command, "--catalog", str(EXAMPLES / "bikes.xreg.json")]) == 2
+    assert "[unsupported-store]; use a folder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_folder_of_tables_may_have_a_colon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    captures, catalogue = EXAMPLES / "captures", EXAMPLES / "bikes.xreg.json"
+    assert run(["land", captures.as_uri(), "--catalog", str(catalogue), "--to", "run:2026", "--local", "--json"]) == 0
+    assert (tmp_path / "run:2026" / "rides__started").is_dir()
