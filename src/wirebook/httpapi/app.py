@@ -79,6 +79,7 @@ class App:
     ) -> tuple[ApiResponse, str | None]:
         """The response, and the origin of the request if pages of that origin may read it."""
         method, path = scope["method"], scope["path"]
+        probe = self._server_route(method, path.removeprefix(self.options.prefix))
         caller = Caller(
             method,
             path,
@@ -87,7 +88,7 @@ class App:
             scope["scheme"],
             _peer(scope),
             authority_of(scope),
-            is_probe=self._is_probe(method, path),
+            is_probe=probe is not None and probe.is_probe,
         )
         base = origin = None
         try:
@@ -113,10 +114,6 @@ class App:
         if not isinstance(route, ServerRoute) or method not in ("GET", "HEAD"):
             return None
         return None if self.service.has_group_type(path.strip("/")) else route
-
-    def _is_probe(self, method: str, path: str) -> bool:
-        route = self._server_route(method, path.removeprefix(self.options.prefix))
-        return route is not None and route.is_probe
 
     def _parse(self, scope: Scope, base: str, headers: list[tuple[str, str]], body: bytes) -> ApiRequest:
         """The request, with its path below the base path. Raises: bad_request, api_not_found"""

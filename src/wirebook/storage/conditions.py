@@ -178,16 +178,13 @@ def _text_condition(expression: Expression, text: ColumnElement[str], dialect: s
     if expression.op in ("!=", "null"):
         return true()
     names = [step.name for step in expression.path if isinstance(step, PathMember)]
-    hints: list[ColumnElement[bool]] = [text.like(f'%"{name}":%') for name in names[-1:] if _is_plain(name)]
+    # JSON contains plain names unescaped; databases limit the length of a pattern.
+    plain = [name for name in names[-1:] if len(name) <= LONGEST and PLAIN.fullmatch(name)]
+    hints: list[ColumnElement[bool]] = [text.like(f'%"{name}":%') for name in plain]
     required_text = _required_text(expression)
     if required_text:
         hints = [_contains(text, required_text, dialect)]
     return and_(true(), *hints)
-
-
-def _is_plain(name: str) -> bool:
-    """Return whether a JSON text contains the name unescaped. Databases limit the length of a pattern."""
-    return len(name) <= LONGEST and PLAIN.fullmatch(name) is not None
 
 
 def _required_text(expression: Expression) -> str:

@@ -391,7 +391,9 @@ def migrate(database: Database) -> None:
             raise _bad_database(
                 database.engine.url.render_as_string(), f"its encoding is {encoding}; it must be {ENCODING}"
             )
-        current = _version_of(connection)
+        has_version = inspect(connection).has_table("alembic_version")  # from the first migration on
+        query = text("SELECT version_num FROM alembic_version")
+        current = connection.execute(query).scalar() if has_version else None
         if current == HEAD:
             return
         if current is not None and current not in VERSIONS:
@@ -406,10 +408,3 @@ def migrate(database: Database) -> None:
         config.set_main_option("script_location", str(MIGRATIONS))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
-
-
-def _version_of(connection: Connection) -> str | None:
-    """Return the migration that the tables have; None before the first."""
-    if not inspect(connection).has_table("alembic_version"):
-        return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, bindparam, select
 
-from wirebook.core.entities.affected import AffectedEntities, ResourceKey, targets_of
+from wirebook.core.entities.affected import AffectedEntities, targets_of
 from wirebook.core.entities.rows import parse_members
 from wirebook.core.entities.state import (
     Entity,
@@ -57,7 +57,10 @@ class Loader:
         else:
             resources = list(self._read_resources(RESOURCES_BY_ID, affected.resources))
         targets = {resource.xid: resource for resource in resources}
-        missing = targets_of(resource.xref for resource in resources) - set(map(_key_of, resources))
+        missing = targets_of(resource.xref for resource in resources) - {
+            (resource.group.type.plural, resource.group.id.lower(), resource.type.plural, resource.id.lower())
+            for resource in resources
+        }
         for target in self._read_resources(RESOURCES_BY_ID, missing) if missing else ():
             targets[target.xid] = target
         by_key = {(resource.group.xid, resource.type.plural, resource.id.lower()): resource for resource in resources}
@@ -165,11 +168,6 @@ class Loader:
         keys = [(plural,) for plural in plurals]
         yield from list(self._groups_of(GROUPS_OF_TYPES.rows(self._connection, keys=keys)))
         yield from self._read_resources(RESOURCES_OF_TYPES, keys)
-
-
-def _key_of(resource: Resource) -> ResourceKey:
-    group = resource.group
-    return group.type.plural, group.id.lower(), resource.type.plural, resource.id.lower()
 
 
 # -- statements -----------------------------------------------------------------------------------------------------

@@ -122,19 +122,18 @@ class Search:
     def _tables(self, step: Step) -> Iterable[Tables]:
         depth = len(step.level)
         if depth == 1:
-            return [self._groups(step.level)]
+            type_ = self._model.groups[step.level[0]]
+            columns = group_columns(type_.plural, type_.id_name)
+            return [Tables(GROUPS, (GROUPS.c.type == type_.plural,), (GROUPS.c.key,), columns)]
         tables = self._resources if depth == 2 else self._versions
         return [tables(step, RESOURCES), tables(step, SHARED)]
-
-    def _groups(self, level: Level) -> Tables:
-        type_ = self._model.groups[level[0]]
-        return Tables(GROUPS, (GROUPS.c.type == level[0],), (GROUPS.c.key,), group_columns(type_.plural, type_.id_name))
 
     def _resources(self, step: Step, shown: FromClause) -> Tables:
         id_name = self._model.groups[step.level[0]].resources[step.level[1]].id_name
         entity, meta = resource_columns(id_name), meta_columns(id_name, shown)
         source: FromClause = RESOURCES
-        needs_version = any(not _is_of_resource(expression, id_name) for expression in step.expressions)
+        own = ((PathMember(id_name),), (PathMember("xid"),))  # other paths lead into the default Version
+        needs_version = any(not expression.meta and expression.path not in own for expression in step.expressions)
         if shown is SHARED:
             source = RESOURCES.outerjoin(SHARED, _is_target()).outerjoin(VERSIONS, _is_default_of(SHARED))
         elif needs_version:
@@ -194,8 +193,3 @@ def _row_test(member_reader: MemberReader, expressions: Sequence[Expression]) ->
         return all(expression.holds(entity) for expression in expressions)
 
     return test
-
-
-def _is_of_resource(expression: Expression, id_name: str) -> bool:
-    """Return whether an expression tests only columns of the Resource, not of its default Version."""
-    return expression.meta or expression.path == (PathMember(id_name),) or expression.path == (PathMember("xid"),)

@@ -66,7 +66,10 @@ class ChangeWriter:
             GROUPS, [changed_group.xid for changed_group in change_set.changed_groups.values() if changed_group.deleted]
         )
         self._delete(RESOURCES, [resource.xid for resource in resources if resource.deleted])
-        self._update_counts(resources)
+        for resource in resources:
+            if change := resource.is_new - resource.deleted:
+                counts = self._counts.setdefault(resource.group.xid, {})
+                counts[resource.type.plural] = counts.get(resource.type.plural, 0) + change
         self._upsert(GROUPS, [(group.xid, self._group_row(group)) for group in groups])
         rows = [(resource.xid, self._resource_row(resource)) for resource in left]
         self._upsert(RESOURCES, rows)
@@ -126,13 +129,6 @@ class ChangeWriter:
             row["key"] = self._keys[xid] = self._next_key
             row["revision"] = self._registry.revision
         INSERT[table.name].run_many(self._connection, [row for _, row in new])
-
-    def _update_counts(self, resources: Sequence[Resource]) -> None:
-        """Update the numbers of Resources in Groups."""
-        for resource in resources:
-            if change := resource.is_new - resource.deleted:
-                counts = self._counts.setdefault(resource.group.xid, {})
-                counts[resource.type.plural] = counts.get(resource.type.plural, 0) + change
 
     def _group_row(self, group: Group) -> dict[str, Any]:
         """Return the columns of a Group, without an unchanged name, so that its index is not updated."""

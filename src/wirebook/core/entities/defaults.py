@@ -94,23 +94,19 @@ def _requested_default(
     chosen = choice.get(DEFAULT)
     if chosen not in (None, ""):
         as_id(chosen, DEFAULT, resource.meta.xid)
-    sticky = _requested_sticky(change_set, resource, choice, patch)
+    value = choice.get(STICKY)
+    if value is None:
+        value = _sticky_definition(change_set, resource).default
+        if patch and STICKY not in choice and DEFAULT in choice:
+            value = bool(chosen)
+        elif patch and STICKY not in choice and not resource.meta.is_new:
+            value = bool(resource.meta.members.get(STICKY, False))
+    sticky = _check_sticky(change_set, resource, value)
     if not sticky or chosen:
         return sticky, chosen or ""
     # Reading: a PATCH that makes the default sticky does not select another Version (checklist AMB-10).
     keeps = patch and DEFAULT not in choice
     return True, resource.meta.members.get(DEFAULT, "") if keeps else ""
-
-
-def _requested_sticky(change_set: ChangeSet, resource: Resource, choice: Mapping[str, Any], patch: bool) -> bool:
-    value = choice.get(STICKY)
-    if value is None:
-        value = _sticky_definition(change_set, resource).default
-        if patch and STICKY not in choice and DEFAULT in choice:
-            value = bool(choice[DEFAULT])
-        elif patch and STICKY not in choice and not resource.meta.is_new:
-            value = bool(resource.meta.members.get(STICKY, False))
-    return _check_sticky(change_set, resource, value)
 
 
 def _sticky_definition(change_set: ChangeSet, resource: Resource) -> Attribute:

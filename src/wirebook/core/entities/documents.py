@@ -20,6 +20,7 @@ from wirebook.core.entities.state import Version
 from wirebook.core.model.compiled import ResourceType
 from wirebook.core.model.datatypes import check_value, preview
 from wirebook.core.model.faults import InvalidValue
+from wirebook.core.wildcards import matches_wildcard
 from wirebook.problems.xregistry import refused
 from wirebook.text.json import parse_json
 from wirebook.text.mediatypes import is_media_type
@@ -61,9 +62,12 @@ def write_document(
     if body is not None and not present:
         _set_document(version, url, body.document)
     elif url in present:
-        _check_url(version, url, metadata[url])
+        value = metadata[url]
+        if not isinstance(value, str) or not value or any(ord(character) < 0x20 for character in value):
+            why = "it must be a non-empty URL without control characters"
+            raise refused("invalid_attribute", version.xid, name=url, error_detail=why)
         _set_document(version, url, None)
-        version.members[url] = metadata[url]
+        version.members[url] = value
     elif name in present:
         _set_document(
             version, url, format_document(metadata[name], quoted=_is_json(version.members.get("contenttype"), type_))
@@ -111,26 +115,12 @@ def _set_document(version: Version, url: str, document: bytes | None) -> None:
     version.document = document or None
 
 
-def _check_url(version: Version, name: str, value: Any) -> None:
-    if not isinstance(value, str) or not value or any(ord(character) < 0x20 for character in value):
-        raise refused(
-            "invalid_attribute",
-            version.xid,
-            name=name,
-            error_detail="it must be a non-empty URL without control characters",
-        )
-
-
 def _decode(version: Version, name: str, text: Any) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, TypeError, ValueError):
-        raise refused(
-            "invalid_attribute",
-            version.xid,
-            name=name,
-            error_detail="it must be a base64 string (RFC 4648, with padding)",
-        ) from None
+        why = "it must be a base64 string (RFC 4648, with padding)"
+        raise refused("invalid_attribute", version.xid, name=name, error_detail=why) from None
 
 
 def _is_json(contenttype: str | None, type_: ResourceType) -> bool:
@@ -185,14 +175,9 @@ def representation_of(contenttype: str | None, typemap: Mapping[str, str]) -> st
     """Return how a media type is shown: binary, json or string."""
     bare = (contenttype or "").partition(";")[0].strip().lower()
     for rules in (typemap, IMPLICIT):
-        representations = {representation for pattern, representation in rules.items() if _matches(pattern, bare)}
+        representations = {
+            representation for pattern, representation in rules.items() if matches_wildcard(bare, pattern)
+        }
         if representations:
             return representations.pop() if len(representations) == 1 else "binary"
     return "binary"
-
-
-def _matches(pattern: str, text: str) -> bool:
-    start, star, end = pattern.partition("*")
-    if not star:
-        return pattern == text
-    return len(text) >= len(start) + len(end) and text.startswith(start) and text.endswith(end)

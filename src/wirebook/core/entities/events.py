@@ -42,7 +42,11 @@ def changes_of(
 
     `capabilities` are the names of changed capabilities, if the request wrote them.
     """
-    settings = [*_settings(model=model, capabilities=capabilities)]
+    settings: list[Change] = []
+    if model:
+        settings += [Change("modelsource", "updated", "/modelsource"), Change("model", "updated", "/model")]
+    if capabilities is not None:
+        settings.append(Change("capabilities", "updated", "/capabilities", dict.fromkeys(capabilities)))
     grown: dict[str, set[str]] = {}
     for resource in change_set.changed.values():
         if resource.deleted or resource.is_new:
@@ -58,7 +62,9 @@ def changes_of(
         names = [*_differences(change_set.registry.before or {}, change_set.registry.members)]
         names += ["modelsource", "model"] if model else []
         names += ["capabilities"] if capabilities is not None else []
-        names += _collections(change_set.changed_groups.values())
+        groups_changed = change_set.changed_groups.values()
+        grown_types = sorted({group.type.plural for group in groups_changed if group.deleted or group.is_new})
+        names += [name for plural in grown_types for name in (plural, f"{plural}count")]
         settings.insert(0, Change("registry", "updated", "/", dict.fromkeys(names)))
     return [*settings, *below]
 
@@ -75,20 +81,6 @@ def unpack(text: str) -> list[Change]:
         Change(entity, action, xid, dict.fromkeys(changed))
         for entity, action, xid, changed in msgspec.json.decode(text)
     ]
-
-
-def _settings(*, model: bool, capabilities: Iterable[str] | None) -> Iterator[Change]:
-    if model:
-        yield Change("modelsource", "updated", "/modelsource")
-        yield Change("model", "updated", "/model")
-    if capabilities is not None:
-        yield Change("capabilities", "updated", "/capabilities", dict.fromkeys(capabilities))
-
-
-def _collections(groups: Iterable[Group]) -> list[str]:
-    """Return the collections of the Registry whose size changed."""
-    plurals = sorted({group.type.plural for group in groups if group.deleted or group.is_new})
-    return [name for plural in plurals for name in (plural, f"{plural}count")]
 
 
 def _differences(before: Members, now: Members) -> Iterator[str]:

@@ -59,19 +59,13 @@ def _check_constraints(change_set: ChangeSet, changed: Collection[Resource]) -> 
         if elsewhere
         else {}
     )
-    for resource in (*bound, *_unchanged_sources(change_set, changed)):
+    targets = {resource.xid for resource in changed if resource.xref is None}
+    sources = change_set.snapshot.reader.sources_of(targets) if targets else ()
+    for resource in (*bound, *(source for source in sources if source.xid not in change_set.changed)):
         check_constraints(change_set, resource, _versions_shown(change_set, resource, shown))
     for group in change_set.changed_groups.values():
         if not group.is_new and not group.deleted:
             _check_group(change_set, group)
-
-
-def _unchanged_sources(change_set: ChangeSet, changed: Iterable[Resource]) -> Iterator[Resource]:
-    """Yield unchanged cross-references to changed Resources."""
-    targets = {resource.xid for resource in changed if resource.xref is None}
-    for source in change_set.snapshot.reader.sources_of(targets) if targets else ():
-        if source.xid not in change_set.changed:
-            yield source
 
 
 def _versions_shown(

@@ -40,7 +40,12 @@ def relink(change_set: ChangeSet, resource: Resource, gone: Collection[str] = ()
         return
     links = links_of(resource)
     if mode == "manual":
-        _check_ancestors(resource, links, {*resource.versions_before, *gone})
+        for id_, link in links.items():
+            if link.ancestor is None or link.ancestor in links:
+                continue
+            if link.ancestor not in resource.versions_before and link.ancestor not in gone:
+                raise refused("unknown_id", resource.xid, singular="version", id=link.ancestor)
+            links[id_] = Link(id_, link.createdat, link.modifiedat, id_)  # a child of a deleted ancestor is a root
     for id_, ancestor in MODES[mode].chain(links).items():
         _set_ancestor(change_set, resource.versions[id_], ancestor, keeps_time=mode == "modifiedat")
     links = links_of(resource)
@@ -48,16 +53,6 @@ def relink(change_set: ChangeSet, resource: Resource, gone: Collection[str] = ()
         raise refused("ancestor_circular_reference", resource.xid, list=", ".join(ancestors))
     if resource.type.singleversionroot and len(roots(links)) > 1:
         raise refused("multiple_roots", resource.xid, plural=resource.type.plural)
-
-
-def _check_ancestors(resource: Resource, links: dict[str, Link], versions_before: Collection[str]) -> None:
-    """Check that named ancestors exist; the children of a deleted ancestor become roots. Raises: unknown_id"""
-    for id_, link in links.items():
-        if link.ancestor is None or link.ancestor in links:
-            continue
-        if link.ancestor not in versions_before:
-            raise refused("unknown_id", resource.xid, singular="version", id=link.ancestor)
-        links[id_] = Link(id_, link.createdat, link.modifiedat, id_)
 
 
 def _set_ancestor(change_set: ChangeSet, version: Version, ancestor: str, *, keeps_time: bool) -> None:

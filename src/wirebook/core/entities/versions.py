@@ -111,14 +111,10 @@ def _by_creation(link: Link) -> tuple[str, str]:
     return instant_key(link.createdat), link.versionid.lower()
 
 
-def _leaves(links: Iterable[Link]) -> list[Link]:
-    links = list(links)
-    named = {link.ancestor for link in links if not link.is_root}
-    return [link for link in links if link.versionid not in named] or links
-
-
 def _newest_leaf(links: Iterable[Link]) -> Link:
-    return max(_leaves(links), key=_by_creation)
+    links = list(links)
+    ancestors = {link.ancestor for link in links if not link.is_root}
+    return max([link for link in links if link.versionid not in ancestors] or links, key=_by_creation)
 
 
 def _oldest_root(links: Iterable[Link]) -> Link:

@@ -37,20 +37,17 @@ def check_attributes(
     if not isinstance(node, Mapping):
         raise model_error(f"{path} must be an object; got {preview(node)}")
     for name, attribute in node.items():
-        _check_name(name, attribute, path, extended)
+        if not isinstance(attribute, Mapping):
+            raise model_error(f"{path}.{name} must be an object; got {preview(attribute)}")
+        if (attribute.get("name") or name) != name:
+            why = f"is {preview(attribute['name'])}, but its key is '{name}'; both must be equal"
+            raise model_error(f"{path}.{name}.name {why}")
+        if name != "*" and not (MAP_KEY if extended else ATTRIBUTE_NAME).match(name):
+            why = f"{preview(name)} is not a valid attribute name: up to 63 of a-z 0-9 _{' : - .' if extended else ''}"
+            raise refused("invalid_attribute", "/model", name=f"{path}.{name}", error_detail=why)
         known = text.get(name, NONE)
         whole = {**{key: known[key] for key in ("type", "item") if key in known}, **attribute}
         _check_attribute(name, whole, f"{path}.{name}", extended=extended, versions=versions)
-
-
-def _check_name(name: str, node: Any, path: str, extended: bool) -> None:
-    if not isinstance(node, Mapping):
-        raise model_error(f"{path}.{name} must be an object; got {preview(node)}")
-    if (node.get("name") or name) != name:
-        raise model_error(f"{path}.{name}.name is {preview(node['name'])}, but its key is '{name}'; both must be equal")
-    if name != "*" and not (MAP_KEY if extended else ATTRIBUTE_NAME).match(name):
-        why = f"{preview(name)} is not a valid attribute name: up to 63 of a-z 0-9 _{' : - .' if extended else ''}"
-        raise refused("invalid_attribute", "/model", name=f"{path}.{name}", error_detail=why)
 
 
 def _check_attribute(name: str, node: Mapping[str, Any], path: str, *, extended: bool, versions: bool) -> None:

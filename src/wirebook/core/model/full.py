@@ -119,7 +119,10 @@ def _overlay(
     """
     source, fixed = source or {}, _named((*text, *tail), path)
     late = {name for name, attribute in text if attribute.get("readonly")} | {"ancestorid", "xref", *dict(tail)}
-    _check_no_ifvalues(source, late & fixed.keys(), path)
+    for name in sorted(late & fixed.keys()):
+        if (source.get(name) or {}).get("ifvalues"):
+            why = f"the server sets '{name}' after the other attributes"
+            raise model_error(f"{path}.{name}.ifvalues is not allowed: {why}")
     changed = {name: _change(attribute, source.get(name), f"{path}.{name}") for name, attribute in fixed.items()}
     own = {name: _full(name, source[name], f"{path}.{name}") for name in _by_name(source.keys() - fixed.keys())}
     every = {name: changed[name] for name, _ in text} | own | {name: changed[name] for name, _ in tail}
@@ -127,15 +130,6 @@ def _overlay(
         raise model_error(f"{path}: '{clash[0]}' is reserved for an attribute of the Resource")
     _check_siblings(every, every.keys() | reserved, path)
     return every
-
-
-def _check_no_ifvalues(source: Mapping[str, Any], late: Iterable[str], path: str) -> None:
-    """Check that attributes which the server sets after the checks (`late`) have no `ifvalues`. Raises: model_error"""
-    for name in sorted(late):
-        if (source.get(name) or {}).get("ifvalues"):
-            raise model_error(
-                f"{path}.{name}.ifvalues is not allowed: the server sets '{name}' after the other attributes"
-            )
 
 
 def _named(pairs: Pairs, path: str) -> Full:
@@ -240,7 +234,9 @@ def _nested(node: Mapping[str, Any], path: str) -> Full:
         nested["attributes"] = _members(node["attributes"], path)
         _check_siblings(nested["attributes"], nested["attributes"].keys(), path)
     if node.get("item"):
-        nested["item"] = _item(node["item"], f"{path}.item")
+        item = node["item"]
+        shown = {key: item[key] for key in ("type", "target", "namecharset") if item.get(key)}
+        nested["item"] = shown | _nested(item, f"{path}.item")
     if node.get("ifvalues"):
         nested["ifvalues"] = {
             key: {"siblingattributes": _members(section.get("siblingattributes") or {}, f"{path}.ifvalues['{key}']")}
@@ -251,8 +247,3 @@ def _nested(node: Mapping[str, Any], path: str) -> Full:
 
 def _members(source: Mapping[str, Any], path: str) -> Full:
     return {name: _full(name, source[name], f"{path}.{name}") for name in _by_name(source)}
-
-
-def _item(node: Mapping[str, Any], path: str) -> Full:
-    shown = {key: node[key] for key in ("type", "target", "namecharset") if node.get(key)}
-    return shown | _nested(node, path)

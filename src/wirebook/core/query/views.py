@@ -118,7 +118,10 @@ class EntityRenderer:
         text = "{" + self._resource_head(row, type_, level, xid)
         text += f',"metaurl":{_quoted(self.url(f"{xid}/meta", inside="meta" in inline))}'
         if "meta" in inline:
-            has_default = "versions" in inline and self._has_default((*level, "versions"), row)
+            has_default = "versions" in inline and (
+                self.filter_result is None
+                or (row.version is not None and self.filter_result.has((*level, "versions"), row.version.key, row.key))
+            )
             text += f',"meta":{self.meta(row, type_, xid, has_default=has_default)}'
         if row.version is None or (self.doc and row.xref):
             self._skip_rows(level, row.key)
@@ -138,12 +141,6 @@ class EntityRenderer:
             return self._head(type_.id_name, row, xid, self_)
         ids = f'{_quoted(type_.id_name)}:{_quoted(row.id)},"versionid":{_quoted(row.version.id)},'
         return ids + self._self(xid, self_, row.key) + self._version_body(row.version, type_, level, is_default=True)
-
-    def _has_default(self, level: Level, row: ResourceRow) -> bool:
-        """Return whether the filter leaves the default Version of a Resource; `level` is the level of Versions."""
-        return self.filter_result is None or (
-            row.version is not None and self.filter_result.has(level, row.version.key, row.key)
-        )
 
     def meta(self, row: ResourceRow, type_: ResourceType, xid: str, *, has_default: bool) -> str:
         """Return the meta of a Resource; for a cross-reference that of its target, with its own ids.
@@ -181,17 +178,11 @@ class EntityRenderer:
             rename_attributes(self.specversion, tail, type_),
         )
         body = f'{_comma(head)},"isdefault":{"true" if is_default else "false"}{_comma(tail)}'
-        return body + self._document(row, type_, level)
-
-    def _document(self, row: VersionRow, type_: ResourceType, level: Level) -> str:
-        if (
-            not type_.hasdocument
-            or type_.singular not in self.inline_at(level)
-            or f'"{type_.singular}url":' in row.tail
-        ):
-            return ""
+        is_inlined = type_.hasdocument and type_.singular in self.inline_at(level)
+        if not is_inlined or f'"{type_.singular}url":' in row.tail:
+            return body
         name, text = inlined(row.document, row.contenttype, type_, binary=self.binary)
-        return f",{_quoted(name)}:{text}"
+        return f"{body},{_quoted(name)}:{text}"
 
     def _head(self, id_name: str, row: GroupRow | ResourceRow, xid: str, self_: str) -> str:
         return f"{_quoted(id_name)}:{_quoted(row.id)},{self._self(xid, self_, row.key)}"

@@ -179,19 +179,17 @@ class _Operations:
 
     def _operation(self, route: ModelPath, method: str) -> Json:
         operation: Json = {"operationId": f"{method.lower()}-{route.name}"}
+        names = [name for name in self.capabilities["flags"] if _applies(name, route, method)]
+        if route.kind in COLLECTIONS and method == "GET" and self.capabilities["pagination"]:
+            names += ["limit"]
+        flags = [{"$ref": f"#/components/parameters/{name}"} for name in names]
         headers = document_headers(self._attributes(route)) if route.is_document and method in ("POST", "PUT") else []
-        if parameters := [*self._flags(route, method), *headers, *precondition_parameters()]:
+        if parameters := [*flags, *headers, *precondition_parameters()]:
             operation["parameters"] = parameters
         body = self._request_body(route, method)
         if body is not None:
             operation["requestBody"] = body
         return operation | {"responses": self._responses(route, method, has_body=body is not None)}
-
-    def _flags(self, route: ModelPath, method: str) -> Iterator[Json]:
-        names = [name for name in self.capabilities["flags"] if _applies(name, route, method)]
-        if route.kind in COLLECTIONS and method == "GET" and self.capabilities["pagination"]:
-            names += ["limit"]
-        return ({"$ref": f"#/components/parameters/{name}"} for name in names)
 
     def _attributes(self, route: ModelPath) -> Mapping[str, Any]:
         if route.group is None:
