@@ -63,11 +63,9 @@ def _column(name: str, batch: pa.RecordBatch) -> Iterator[Any]:
 def _record(row: dict[str, Any]) -> Parsed:
     value = {name: item for name, item in row.items() if item is not None}
     wrong = tuple(item.problem for item in value.values() if isinstance(item, _Wrong))
-    return Parsed(None, wrong, _valid_members(value)) if wrong else record_of(value)
-
-
-def _valid_members(value: dict[str, Any]) -> dict[str, Any]:
-    return {name: item for name, item in value.items() if not isinstance(item, _Wrong)}
+    if not wrong:
+        return record_of(value)
+    return Parsed(None, wrong, {name: item for name, item in value.items() if not isinstance(item, _Wrong)})
 
 
 def _values(name: str, column: pa.Array) -> Iterator[Any]:

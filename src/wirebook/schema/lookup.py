@@ -63,8 +63,10 @@ class SchemaIndex:
             if document.content is not None and id(document.content) not in seen:
                 seen.add(id(document.content))
                 compiled = self._compile(None, document, None)
-                if isinstance(compiled, Unsupported) and not _is_library(compiled):
-                    yield from (problem.at(xid=document.xid, slot=None) for problem in compiled.problems)
+                problems = compiled.problems if isinstance(compiled, Unsupported) else ()
+                # a document with several types can be used: a message that refers to it names one
+                if any(problem.code != "unnamed-type" for problem in problems):
+                    yield from (problem.at(xid=document.xid, slot=None) for problem in problems)
 
     def _compile(self, format: str | None, document: SchemaDocument, part: str | None) -> Compiled:
         chosen = document.format or format or ""
@@ -115,11 +117,6 @@ class SchemaIndex:
             _as_json(document.content) for document in documents if parse_format(document.format or "").family == AVRO
         )
         return {name: definition for schema in schemas for name, definition in definitions(schema)}
-
-
-def _is_library(compiled: Unsupported) -> bool:
-    """Whether the only problem is that the document has several types: a message that refers to it names one."""
-    return all(problem.code == "unnamed-type" for problem in compiled.problems)
 
 
 def _as_json(content: Any) -> Any:

@@ -84,9 +84,13 @@ class _Scan:
             pointer = self.stack[-1].current_pointer() if self.stack else ""
             self.stack.append(_Frame(pointer, 0 if text == "[" else None))
         elif text in "}]":
-            self._close()
+            if self.stack:
+                self.stack.pop()
         elif text == ",":
-            self._next()
+            if self.stack:
+                frame = self.stack[-1]
+                frame.key = None
+                frame.index = None if frame.index is None else frame.index + 1
         elif text != ":":
             self._scalar(text, offset)
 
@@ -115,16 +119,6 @@ class _Scan:
             self.outline.offsets.setdefault(self.stack[-1].current_pointer(), offset)
         elif not self.stack:
             self.outline.offsets[""] = offset
-
-    def _next(self) -> None:
-        if self.stack:
-            frame = self.stack[-1]
-            frame.key = None
-            frame.index = None if frame.index is None else frame.index + 1
-
-    def _close(self) -> None:
-        if self.stack:
-            self.stack.pop()
 
 
 def _decoded(token: str) -> str:

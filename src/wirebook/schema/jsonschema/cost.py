@@ -44,7 +44,8 @@ def check_cost(schema: Any, resolver: Resolver) -> None:
             raise ValueError(
                 f"one value would be validated against more than {LIMIT} schemas when references are expanded"
             )
-        waiting += [*_applied(place), *_contained(place)]
+        # the schemas of the same value, those of its parts, and those that are only defined here
+        waiting += [*_applied(place), *_schemas(*_with_base(place), BELOW, BELOW_LISTS, BELOW_MAPS)]
 
 
 def _count(place: Place, counts: dict[int, int]) -> int:
@@ -63,12 +64,6 @@ def _applied(place: Place) -> Iterator[Place]:
         if isinstance(schema.get(keyword), str):
             yield from _referred(schema[keyword], resolver)
     yield from _schemas(schema, resolver, SCHEMAS, LISTS, MAPS)
-
-
-def _contained(place: Place) -> Iterator[Place]:
-    """Yield the schemas of parts of the value, and those that are only defined here."""
-    schema, resolver = _with_base(place)
-    return _schemas(schema, resolver, BELOW, BELOW_LISTS, BELOW_MAPS)
 
 
 def _with_base(place: Place) -> Place:

@@ -42,7 +42,9 @@ class _StructureColumns:
         if "$ref" in node:
             return self._referred(node["$ref"])
         if isinstance(type_, list):
-            return self._union(type_)
+            types = [branch for branch in type_ if branch != "null"]
+            layouts = [self.layout(branch if isinstance(branch, dict) else {"type": branch}) for branch in types]
+            return reduce(join, layouts) if layouts else JSON
         if isinstance(type_, dict):
             return self.layout(type_)
         self.ancestors.append("")
@@ -60,12 +62,6 @@ class _StructureColumns:
             return self.layout(node)
         finally:
             self.ancestors.pop()
-
-    def _union(self, types: list[Any]) -> ColumnLayout:
-        branches = [
-            self.layout(type_ if isinstance(type_, dict) else {"type": type_}) for type_ in types if type_ != "null"
-        ]
-        return reduce(join, branches) if branches else JSON
 
     def _named(self, node: Node, type_: Any) -> ColumnLayout:
         if type_ in PRIMITIVES:

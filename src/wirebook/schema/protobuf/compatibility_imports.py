@@ -74,9 +74,10 @@ def _stubs(missing: list[str], names: set[str]) -> dict[str, str]:
     for name in names:
         package, type_ = _split(name.removeprefix("."))
         packages.setdefault(package, set()).add(type_)
-    files = {
-        f"{STUBS}{index}.proto": _file(*package_types) for index, package_types in enumerate(sorted(packages.items()))
-    }
+    files = {}
+    for index, (package, types) in enumerate(sorted(packages.items())):
+        package_line = f"package {package};\n" if package else ""
+        files[f"{STUBS}{index}.proto"] = f'syntax = "proto3";\n{package_line}{_messages(types)}'
     public = "".join(f'import public "{path}";\n' for path in files)
     return files | dict.fromkeys(missing[:MAX_FILES], f'syntax = "proto3";\n{public}')
 
@@ -86,11 +87,6 @@ def _split(name: str) -> tuple[str, str]:
     parts = name.split(".")
     count = next((index for index, part in enumerate(parts) if part[:1].isupper()), len(parts) - 1)
     return ".".join(parts[:count]), ".".join(parts[count:])
-
-
-def _file(package: str, types: set[str]) -> str:
-    package_line = f"package {package};\n" if package else ""
-    return f'syntax = "proto3";\n{package_line}{_messages(types)}'
 
 
 def _messages(types: set[str]) -> str:

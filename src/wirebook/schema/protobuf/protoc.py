@@ -43,7 +43,10 @@ def compile_files(files: Mapping[str, str], root: str) -> FileDescriptorSet:
     with TemporaryDirectory(prefix="wirebook-protoc-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
-            _write(folder / "files", files)
+            for path, text in files.items():
+                file = folder / "files" / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8", newline="", errors="surrogatepass")
         except OSError as error:  # one path is a folder of another, or too long
             raise ProtocError(f"the imports cannot be written as files: {error.strerror}") from error
         code = _PROCESS.run(folder, root)
@@ -53,13 +56,6 @@ def compile_files(files: Mapping[str, str], root: str) -> FileDescriptorSet:
             return FileDescriptorSet.FromString((folder / protoc_process.OUTPUT).read_bytes())
         except (DecodeError, OSError) as error:
             raise ProtocError(f"protoc wrote no descriptors: {error}") from error
-
-
-def _write(folder: Path, files: Mapping[str, str]) -> None:
-    for path, text in files.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", newline="", errors="surrogatepass")
 
 
 def _errors(folder: Path) -> str:

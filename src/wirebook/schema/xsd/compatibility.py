@@ -162,7 +162,7 @@ class _XsdComparison:
             else:
                 yield from _fixed(attribute, new_attribute, place)
                 yield from simple_incompatibilities(attribute.type, new_attribute.type, place)
-        if wild_old is not None and (wild_new is None or not _covers(wild_new, wild_old)):
+        if wild_old is not None and (wild_new is None or not _covers_key(_key(wild_new), _key(wild_old))):
             yield Incompatibility(f"{path}/@*", "any-attribute-narrowed", _wild(wild_old), wild_new and _wild(wild_new))
 
     def _is_taken(self, wildcard: Component, name: str, declared: Any) -> bool:
@@ -307,10 +307,6 @@ STRICTNESS = {"skip": 0, "lax": 1, "strict": 2}
 def _key(wildcard: Component) -> tuple[Any, ...]:
     return (tuple(sorted(wildcard.namespace or ())), tuple(sorted(getattr(wildcard, "not_namespace", ()) or ())),
             tuple(sorted(map(str, getattr(wildcard, "not_qname", ()) or ()))), wildcard.process_contents)  # fmt: skip
-
-
-def _covers(new: Component, old: Component) -> bool:
-    return _covers_key(_key(new), _key(old))
 
 
 def _covers_key(new: tuple[Any, ...], old: Any) -> bool:

@@ -44,10 +44,13 @@ def simple_incompatibilities(old: SimpleType, new: SimpleType, path: str) -> Ite
         has_facets = bool(getattr(new, "facets", None)) or bool(getattr(new, "patterns", None))
         if has_facets or all(any(simple_incompatibilities(old, member, path)) for member in members):
             yield Incompatibility(path, "type-narrowed", described(old), described(new))
-    elif old.is_list() or new.is_list():
-        yield from _lists(old, new, path)
+    elif old.is_list() and new.is_list():
+        yield from simple_incompatibilities(_plain(old).item_type, _plain(new).item_type, path)
+        yield from _facets(old, new, path)
+    elif old.is_list() or new.is_list() or not (_is_wider(builtin(old), builtin(new)) or _is_wider_range(old, new)):
+        yield Incompatibility(path, "type-narrowed", described(old), described(new))
     else:
-        yield from _atomic(old, new, path)
+        yield from _facets(old, new, path)
 
 
 def _values(type_: SimpleType) -> list[str] | None:
@@ -65,22 +68,6 @@ def _plain(type_: SimpleType) -> SimpleType:
     while type_.is_list() and not hasattr(type_, "item_type") and type_.base_type is not None:
         type_ = type_.base_type
     return type_
-
-
-def _lists(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
-    if not (old.is_list() and new.is_list()):
-        yield Incompatibility(path, "type-narrowed", described(old), described(new))
-        return
-    yield from simple_incompatibilities(_plain(old).item_type, _plain(new).item_type, path)
-    yield from _facets(old, new, path)
-
-
-def _atomic(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
-    before, after = builtin(old), builtin(new)
-    if not _is_wider(before, after) and not _is_wider_range(old, new):
-        yield Incompatibility(path, "type-narrowed", described(old), described(new))
-    else:
-        yield from _facets(old, new, path)
 
 
 def builtin(type_: SimpleType) -> SimpleType:
@@ -118,7 +105,9 @@ def _facets(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibi
     yield from _patterns(old, new, path)
     for name, value in _other_facets(new).items():
         old_value = _other_facets(old).get(name)
-        if not _is_enough(name, old_value, value):
+        is_limit = name in ("totalDigits", "fractionDigits")
+        is_narrower = (old_value is None or old_value > value) if is_limit else old_value != value
+        if is_narrower:
             yield Incompatibility(
                 path, UNPROVEN if name == "assertion" else f"{_kebab_case(name)}-narrowed", old_value, value
             )
@@ -197,12 +186,6 @@ def _other_facets(type_: SimpleType) -> dict[str, Any]:
             if name is not None and local not in HANDLED:
                 facets[local] = getattr(facet, "value", None) or str(facet)
     return facets
-
-
-def _is_enough(name: str, old: Any, new: Any) -> bool:
-    if name in ("totalDigits", "fractionDigits"):
-        return old is not None and old <= new
-    return bool(old == new)
 
 
 def _kebab_case(name: str) -> str:

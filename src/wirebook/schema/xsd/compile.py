@@ -77,16 +77,13 @@ def _reader(label: str, documents: Documents, name: str, source: SchemaSource) -
     patterns = has_patterns(documents)
     model = ElementLayouts(patterns=patterns)
     layout, convert = model.element(element)
-    visible = not patterns or not (model.opaque or has_wildcards(documents) or _has_unions(compiled.model))
+    # values of a union may have several types: a pattern may then tell them apart
+    has_unions = patterns and any(hasattr(component, "member_types") for component in components(compiled.model))
+    visible = not patterns or not (model.opaque or has_wildcards(documents) or has_unions)
     without_patterns(documents)
     fast = fast_schema(documents) if visible and not compiled.new else None
     validator = ElementValidator(compiled.model, fast, patterns)
     return XsdReader(label, layout, source.options.limits, element, convert, validator, model.opaque)
-
-
-def _has_unions(model: Any) -> bool:
-    """Whether there is a type whose values may have several types: a pattern may then tell them apart."""
-    return any(hasattr(component, "member_types") for component in components(model))
 
 
 # -- the element ------------------------------------------------------------------------------------------------------
@@ -183,8 +180,9 @@ class XsdReader(SchemaReader):
             return _undecodable(error)
         except JsonError as error:
             return undecodable(error)
-        faults = self._faults(root)
-        if faults:
+        if root.tag != self.element:
+            return self._invalid([XmlFault("", root.tag, f"expected the element '{self.element}'")])
+        if faults := self.validator.faults(root):
             return self._invalid(faults)
         violations: list[PatternViolation] = []
         value = self.read_element(root, violations)
@@ -221,11 +219,6 @@ class XsdReader(SchemaReader):
         if (self.opaque or self.limits.depth < 32) and is_deeper(root, self.limits.depth):
             raise XmlError(f"elements are nested more than {self.limits.depth} levels deep", "payload-too-deep")
         return root
-
-    def _faults(self, root: Element) -> list[XmlFault]:
-        if root.tag != self.element:
-            return [XmlFault("", root.tag, f"expected the element '{self.element}'")]
-        return self.validator.faults(root)
 
     def _invalid(self, faults: list[XmlFault]) -> DecodedPayload:
         return DecodedPayload(None, None, tuple(map(_problem, faults)), "invalid-payload")

@@ -124,14 +124,10 @@ def is_new(documents: Documents) -> bool:
 def _is_new(element: Element, root: Element) -> bool:
     if element.tag.removeprefix(XS) in NEW or (element.tag == f"{XS}element" and "targetNamespace" in element.attrib):
         return True
-    versioned = element is not root and any(name.startswith(VERSIONING) for name in element.attrib)
-    return versioned or any(
-        name in NEW_ATTRIBUTES or _is_new_type(name, value) for name, value in element.attrib.items()
-    )
-
-
-def _is_new_type(name: str, value: str) -> bool:
-    return name in ("type", "base", "itemType") and NEW_TYPES.search(value) is not None
+    if element is not root and any(name.startswith(VERSIONING) for name in element.attrib):
+        return True
+    types = (element.get(name) or "" for name in ("type", "base", "itemType"))
+    return any(name in NEW_ATTRIBUTES for name in element.attrib) or any(map(NEW_TYPES.search, types))
 
 
 def has_patterns(documents: Documents) -> bool:

@@ -258,15 +258,9 @@ def _choice(group: Any, left: Children, *, again: bool) -> Iterator[Element]:
     elif hasattr(best, "abstract") and tags & set(_tags(best)):
         yield from _taken(best, left, 1)
     else:
-        yield from (
-            _sequence([particle for particle in group if not hasattr(particle, "abstract")], left, 1)
-            if _wild(group)
-            else ()
-        )
-
-
-def _wild(group: Any) -> bool:
-    return any(not hasattr(particle, "abstract") and not hasattr(particle, "model") for particle in group)
+        others = [particle for particle in group if not hasattr(particle, "abstract")]
+        if any(not hasattr(particle, "model") for particle in others):  # a wildcard
+            yield from _sequence(others, left, 1)
 
 
 def _tags(particle: Any) -> list[str]:
