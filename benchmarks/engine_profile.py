@@ -1,7 +1,7 @@
-"""Where the time of the engine goes: `python benchmarks/engine_profile.py CAPTURES CATALOGUE [--calls]`.
+"""Profiles the landing engine without Spark: `python benchmarks/engine_profile.py CAPTURES CATALOGUE [--calls]`.
 
-No Spark: the chunks of every file are read and given to the engine here, once to warm up and once more under the
-profiler. Per file: CPU a message, and how many messages the reference had to read. Per step: its share of the time.
+Lands every file three times in this process: to warm up, to measure, and under the profiler. Prints the CPU time per
+message and the number of messages that the reference engine read for each file, and the share of each function.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OURS = "/wirebook/"
 
 
 class Watched(CatalogueEngine):
-    """The engine, counting what the reference reads."""
+    """The engine, with a counter of the messages that the reference engine reads."""
 
     read_by_reference: Counter[str]
 
@@ -38,20 +38,20 @@ class Watched(CatalogueEngine):
 
 
 def land(engine: Watched, source: Path) -> dict[str, tuple[float, int]]:
-    """CPU seconds and messages of every file."""
+    """The CPU seconds and the number of messages of each file."""
     engine.read_by_reference = Counter()
-    found = {}
+    files = {}
     for scan in scan_files(list_files(source).files):
         started, messages = time.process_time(), 0
         for split in merge_adjacent(list(split_file(scan, None).splits)):
             for chunk in read_split(split, Progress(lines=0)):
                 messages += engine.land(chunk).read
-        found[scan.file.name] = (time.process_time() - started, messages)
-    return found
+        files[scan.file.name] = (time.process_time() - started, messages)
+    return files
 
 
 def steps(stats: pstats.Stats, least: float) -> Iterator[tuple[str, int, float, float]]:
-    """Functions of the package by the time in them and below: name, calls, seconds in all, seconds of their own."""
+    """The functions of the package, slowest first: name, calls, cumulative seconds, own seconds."""
     entries = stats.stats.items()  # type: ignore[attr-defined]
     for (file, _, name), (_, calls, own, whole, _) in sorted(entries, key=lambda item: -item[1][3]):
         if OURS in file and whole >= least:
@@ -62,17 +62,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("source", type=Path)
     parser.add_argument("catalogue")
-    parser.add_argument("--calls", action="store_true", help="the functions that cost most themselves, C ones too")
-    given = parser.parse_args()
-    engine = Watched(Catalog.load(given.catalogue))
-    land(engine, given.source)
-    files = land(engine, given.source)
+    parser.add_argument(
+        "--calls", action="store_true", help="print the functions with the highest own time, including those in C"
+    )
+    options = parser.parse_args()
+    engine = Watched(Catalog.load(options.catalogue))
+    land(engine, options.source)
+    files = land(engine, options.source)
     rows = [(name, n, engine.read_by_reference[name], f"{s * 1e6 / max(n, 1):.1f}") for name, (s, n) in files.items()]
-    print_table(("file", "messages", "by the reference", "CPU µs each"), rows)
+    print_table(("file", "messages", "by the reference", "CPU µs/message"), rows)
     profiler = cProfile.Profile()
-    profiler.runcall(land, engine, given.source)
+    profiler.runcall(land, engine, options.source)
     stats = pstats.Stats(profiler)
-    if given.calls:
+    if options.calls:
         stats.sort_stats("tottime").print_stats(50)
         return
     total = stats.total_tt  # type: ignore[attr-defined]
@@ -80,7 +82,7 @@ def main() -> None:
         (name, calls, f"{whole:.2f}", f"{100 * whole / total:.1f}", f"{100 * own / total:.1f}")
         for name, calls, whole, own in steps(stats, total / 100)
     ]
-    print_table(("function", "calls", "s with all below", "%", "own %"), table)
+    print_table(("function", "calls", "cumulative s", "%", "own %"), table)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The jobs on Spark that are compared: the product, the bare job, and one filter for each definition."""
+"""The Spark jobs that are compared: the product, a bare job, and one filter per definition."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def emptied(folder: Path) -> Path:
 
 
 def product(spark: SparkSession, source: Path, catalog: Catalog, to: Path, **settings: Any) -> Report:
-    """`wirebook land` into a fresh folder: match, validate, decode, one table for each definition, dead letters."""
+    """`wirebook land` into an empty folder: match, validate, decode, one table per definition, dead letters."""
     return land(spark, source, catalog, emptied(to), **settings)
 
 
@@ -56,7 +56,7 @@ def product(spark: SparkSession, source: Path, catalog: Catalog, to: Path, **set
 
 
 def records(spark: SparkSession, source: Path) -> DataFrame:
-    """The records of a capture, parsed, with the payload as text in `data`."""
+    """The parsed records of a capture, with the payload as text in `data`."""
     return _parsed(spark.read.parquet(str(source)) if _is_parquet(source) else spark.read.text(str(source)))
 
 
@@ -81,14 +81,14 @@ def bare(spark: SparkSession, source: Path, to: Path) -> None:
     frame.write.parquet(str(emptied(to)))
 
 
-# -- one filter for each definition ---------------------------------------------------------------------------------
+# -- one filter per definition --------------------------------------------------------------------------------------
 
 
 def filters(spark: SparkSession, source: Path, definitions: int, to: Path) -> None:
-    """What is written by hand today: in `foreachBatch` the batch is cached, then a filter and a write for each
-    definition. A batch has about `BATCH` messages, whole files of the capture.
+    """The usual job written by hand: `foreachBatch` caches the batch, then filters and writes it per definition.
 
-    It is spared the templates, the equality of placeholders, validation and dead letters: only `type` or topic count.
+    A batch has about `BATCH` messages, in whole files. The job compares only `type` or the topic: it has no templates,
+    no equality of placeholders, no validation and no dead letters.
     """
     emptied(to)
     write = partial(_write_all, definitions=definitions, by_struct=_is_parquet(source), to=to)
@@ -117,8 +117,8 @@ def _write_all(batch: DataFrame, _: int, *, definitions: int, by_struct: bool, t
 
 def _event_type(by_struct: bool) -> Column:
     if by_struct:
-        found = F.filter("headers", lambda header: header["name"] == "ce_type")
-        return F.get(found, F.lit(0))["value"].cast("string")
+        types = F.filter("headers", lambda header: header["name"] == "ce_type")
+        return F.get(types, F.lit(0))["value"].cast("string")
     return F.get(F.get(F.filter("headers", lambda header: header[0] == "ce_type"), F.lit(0)), F.lit(1))
 
 

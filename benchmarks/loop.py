@@ -1,4 +1,4 @@
-"""The plain Python loop: the cloudevents SDK reads the event, jsonschema validates it, a dictionary dispatches it."""
+"""A plain Python loop: parse with the cloudevents SDK, validate with jsonschema, dispatch with a dictionary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUBJECT = re.compile(r"(?P<plant>[^/]+)/(?P<unit>[^/]+)")
 
 
 def run(lines: Iterable[bytes], definitions: int, to: Path) -> dict[str, int]:
-    """Lands lines of JSON, one by one, into a Parquet file for each definition. Rows by table."""
+    """Land lines of JSON, one at a time, in one Parquet file per definition. Return the number of rows by table."""
     names = {traffic.name(number) for number in range(definitions)}
     validator = Draft202012Validator(traffic.PAYLOAD_SCHEMA)
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)

@@ -1,6 +1,6 @@
-"""What a piece of work costs: CPU seconds of this process and everything below it, and memory while it runs.
+"""Measures the CPU time and the memory of this process and its descendants.
 
-CPU is user and system time of the driver, the JVM and the Python workers. Linux only (`/proc/PID/stat`).
+CPU time is the user and system time of the driver, the JVM and the Python workers. Linux only (`/proc/PID/stat`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class _Process(NamedTuple):
 
 
 def _processes() -> dict[int, _Process]:
-    found = {}
+    processes = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             with suppress(OSError, ValueError, IndexError):
-                found[int(entry)] = _read(entry)
-    return found
+                processes[int(entry)] = _read(entry)
+    return processes
 
 
 def _read(pid: str) -> _Process:
@@ -47,19 +47,19 @@ def _read(pid: str) -> _Process:
 
 
 def family() -> dict[int, _Process]:
-    """This process and all below it."""
+    """This process and its descendants."""
     everything = _processes()
     members = {os.getpid()}
-    while grown := {pid for pid, each in everything.items() if each.parent in members} - members:
+    while grown := {pid for pid, process in everything.items() if process.parent in members} - members:
         members |= grown
     return {pid: everything[pid] for pid in members if pid in everything}
 
 
 class Clock:
-    """CPU time of the family, with those of its members that are gone by now.
+    """The CPU time of the family, including members that have ended.
 
-    Looks four times a second: what a process does after the last look is lost, a process between two looks is not seen.
-    (The times that a parent keeps of its children are no help: who ignores their end keeps none.)
+    Polls four times a second: the time that a process uses after its last poll is lost. The times that the kernel keeps
+    for ended children are not used, because a parent that ignores SIGCHLD has none.
     """
 
     def __init__(self, every: float = 0.25) -> None:
@@ -89,7 +89,7 @@ def cpu_seconds() -> float:
 
 
 class Sample(NamedTuple):
-    """One run: CPU and wall seconds, and what the work gave back."""
+    """One run: CPU seconds, wall seconds and the result."""
 
     cpu: float
     wall: float
@@ -98,7 +98,7 @@ class Sample(NamedTuple):
 
 @dataclass
 class Runs:
-    """Several runs of one piece of work on `messages` messages."""
+    """Several runs of one job on `messages` messages."""
 
     label: str
     messages: int
@@ -107,7 +107,7 @@ class Runs:
 
     @property
     def best(self) -> float:
-        """Microseconds of CPU a message, in the best run."""
+        """CPU microseconds per message in the best run."""
         return min(sample.cpu for sample in self.samples) * 1e6 / self.messages
 
     @property
@@ -127,7 +127,7 @@ def measured(work: Callable[[], Any]) -> Sample:
 
 
 def in_turn(works: dict[str, Callable[[], Any]], messages: int, repeats: int) -> dict[str, Runs]:
-    """Each piece of work once to warm up, then all of them in turn, so that a slow minute hits all alike."""
+    """Run each job once to warm up, then all in turn, so that a slow phase of the machine affects all alike."""
     runs = {label: Runs(label, messages, first=measured(work)) for label, work in works.items()}
     for _ in range(repeats):
         for label, work in works.items():
@@ -147,7 +147,7 @@ def _role(pid: int, process: _Process) -> str:
 
 
 def memory_now() -> dict[str, int]:
-    """Bytes in memory by role; pages that workers share count once (PSS), where the kernel tells."""
+    """Bytes in memory by role. Shared pages count once (PSS) if the kernel reports it."""
     total = dict.fromkeys(ROLES, 0)
     for pid, process in family().items():
         total[_role(pid, process)] += _proportional(pid) or process.memory
@@ -164,7 +164,7 @@ def _proportional(pid: int) -> int:
 
 @contextmanager
 def peak_memory(every: float = 0.25) -> Iterator[dict[str, int]]:
-    """The most memory of each role while the block runs, in the dictionary that it gives."""
+    """Yield a dictionary with the peak memory of each role while the block runs."""
     peak, done = dict.fromkeys(ROLES, 0), threading.Event()
 
     def watch() -> None:

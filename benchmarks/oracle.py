@@ -1,6 +1,6 @@
-"""Whether a landing is right: every message is there once, and one in a hundred is what was made.
+"""Checks a landing: every message is there once, and one in a hundred has the expected values.
 
-A run that is not is void: its figures are not printed.
+A run that fails the check is void: its figures are not printed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wirebook.landing.report.show import TableSummary, pieces_of, tables_in
 from wirebook.landing.runs.report import Report
 
 EVERY = 100
-MANY = 1_000  # tables, of which so many are looked into
+MANY = 1_000  # tables; of more, about 100 are checked
 
 
 class Void(Exception):
@@ -38,7 +38,7 @@ def check(day: Day, form: str, to: Path, report: Report) -> None:
     with ThreadPoolExecutor(4) as pool:
         seen = sum(pool.map(lambda table: _check_table(day, form, table), chosen))
     if not seen and day.count > 100 * EVERY:
-        raise Void("no message was looked at")
+        raise Void("no message was checked")
 
 
 def _check_counts(day: Day, to: Path, report: Report) -> None:
@@ -48,13 +48,13 @@ def _check_counts(day: Day, to: Path, report: Report) -> None:
         raise Void(f"{day.count} messages, {report.read} read, {sum(rows.values())} rows")
     if truth is None:
         return
-    wanted = {None if number is None else traffic.xid(number): count for number, count in truth.items()}
-    if wanted != {definition: count for definition, count in rows.items() if count}:
+    expected = {None if number is None else traffic.xid(number): count for number, count in truth.items()}
+    if expected != {definition: count for definition, count in rows.items() if count}:
         raise Void("the rows of the tables differ from the messages of their definitions")
 
 
 def _check_table(day: Day, form: str, table: TableSummary) -> int:
-    """Looks at the rows of one table that stand for every hundredth message; how many these are."""
+    """Check the rows of every hundredth message in a table. Return the number of checked rows."""
     seen = 0
     for rows in pieces_of(table):
         numbers = _numbers(rows, day.count)
@@ -73,23 +73,23 @@ def _numbers(rows: pa.Table, count: int) -> npt.NDArray[np.int64]:
 
 
 def _check_row(message: Message, form: str, table: TableSummary, row: dict[str, Any]) -> None:
-    wanted = None if message.definition is None else traffic.xid(message.definition)
-    if table.definition != wanted:
-        raise Void(f"message {message.number} is in {table.name}, and is of {wanted}")
-    if wanted is None:
+    definition = None if message.definition is None else traffic.xid(message.definition)
+    if table.definition != definition:
+        raise Void(f"message {message.number} is in {table.name}; expected the table of {definition}")
+    if definition is None:
         _check_dead_letter(message, form, row)
         return
     data = orjson.loads(message.payload)
     data["at"] = datetime.fromisoformat(data["at"])
     names = ("plant", "cell", "unit") if traffic.is_event(message.shape) else ("plant", "line")
     expected = data | {f"ctx_{name}": message.values[name] for name in names}
-    found = {name: row.get(name) for name in expected}
-    if found != expected:
-        raise Void(f"message {message.number} landed as {found}, and is {expected}")
+    actual = {name: row.get(name) for name in expected}
+    if actual != expected:
+        raise Void(f"message {message.number} landed as {actual}; expected {expected}")
 
 
 def _check_dead_letter(message: Message, form: str, row: dict[str, Any]) -> None:
     if row["outcome"] != "unexpected" or not row["near"]:
         raise Void(f"message {message.number} is {row['outcome']}, with {len(row['near'])} near misses")
     if form == "jsonl" and orjson.loads(row["raw"]) != traffic.record(message):
-        raise Void(f"the dead letter of message {message.number} is not as it was captured")
+        raise Void(f"the dead letter of message {message.number} differs from the captured record")

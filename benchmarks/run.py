@@ -1,7 +1,7 @@
-"""The benchmarks, in one command: `./run bench`, or `./run bench --short` for a look that CI can afford.
+"""Runs the benchmarks: `./run bench`, or `./run bench --short` for CI.
 
-Every ratio is to a baseline of the same run, on the same files; CPU time is the figure, wall time is shown beside it. A
-run whose result the oracle does not confirm is void. A goal that is missed is said, and fails nothing.
+Each ratio compares CPU times of the same run on the same files; wall times are printed too. A run with a wrong result
+is void. A missed goal is printed but does not fail the command.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is run: messages, runs after the first, and what is left out of the short form."""
+    """Sizes of the benchmarks: messages, runs after the first, and the parts that the short form omits."""
 
     messages: int
     repeats: int
@@ -57,14 +57,14 @@ FILTERS, LOOP = 8.0, 20.0  # at least
 
 @dataclass
 class Bench:
-    """What the suites share: sizes, a folder for files, and the results."""
+    """State that the suites share: sizes, the folder of the files, and the results."""
 
     sizes: Sizes
     folder: Path
     results: Results
 
     def day(self, day: Day, form: str) -> Path:
-        """The captures of a day, written when they are first asked for."""
+        """The captures of a day, written on first use."""
         kind = "fits" if day.fits else "unexpected"
         return traffic.write_day(day, self.folder / f"{form}-{day.definitions}-{day.count}-{kind}", form)
 
@@ -85,7 +85,7 @@ def match(bench: Bench) -> None:
 
 
 def pipeline(bench: Bench) -> None:
-    """Rows 1, 3 and 4: over the bare job, one filter for each definition, and a loop in Python."""
+    """Rows 1, 3 and 4: compare with the bare job, one filter per definition, and a Python loop."""
     from jobs import spark_session  # noqa: PLC0415
 
     with spark_session() as spark:
@@ -112,7 +112,7 @@ def _pipeline(bench: Bench, spark: Any, form: str) -> None:
     rows: list[tuple[Runs, Goal | None]] = [(bare, None), (product, Goal(bare, most=OVER_BARE))]
     again = replace(product, label="wirebook land, again")
     if form in sizes.filters:
-        filtered = Runs("foreachBatch, one filter for each", day.count)
+        filtered = Runs("foreachBatch, one filter per definition", day.count)
         filtered.samples = [measured(lambda: jobs.filters(spark, source, day.definitions, out / "filters"))]
         rows += [(filtered, None), (again, Goal(filtered, least=FILTERS))]
     if form == "jsonl":
@@ -122,7 +122,7 @@ def _pipeline(bench: Bench, spark: Any, form: str) -> None:
 
 
 def _loop(bench: Bench, source: Path, day: Day) -> Runs:
-    """The plain loop over the first lines; one core, as it can use no other."""
+    """The plain loop over the first lines, on one core."""
     import loop  # noqa: PLC0415
 
     count = min(bench.sizes.loop_messages, day.count // traffic.FILES)
@@ -137,8 +137,8 @@ def _loop(bench: Bench, source: Path, day: Day) -> Runs:
 
 
 def many(bench: Bench) -> None:
-    """Row 2: over the bare job and over each other at more and more definitions, rare ones staged; and a day in which
-    nothing is expected against one in which everything is."""
+    """Row 2: compare landings with increasing numbers of definitions with the bare job and with each other, and a day
+    without matching messages with a normal one. Rare definitions are staged."""
     from jobs import spark_session  # noqa: PLC0415
 
     with spark_session() as spark:
@@ -195,8 +195,8 @@ def memory(bench: Bench) -> None:
     for count in bench.sizes.memory:
         source = bench.day(Day(bench.sizes.definitions, count), "jsonl")
         command = [sys.executable, __file__, "--memory-of", str(source), "--folder", str(bench.folder)]
-        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
-        peak = json.loads(said.splitlines()[-1])
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
+        peak = json.loads(output.splitlines()[-1])
         peaks.append(peak)
         size = sum(file.stat().st_size for file in source.iterdir())
         growth = {role: peak[role] / peaks[0][role] for role in peak}
@@ -210,7 +210,7 @@ def memory(bench: Bench) -> None:
     print_table(
         heads,
         rows,
-        title=f"memory at its peak (and times that of the first row); driver and workers flat: {verdict(flat) or ''}",
+        title=f"peak memory (and ratio to the first row); driver and workers flat: {verdict(flat) or ''}",
     )
     print()
 
@@ -227,7 +227,7 @@ def _memory_of(source: Path, folder: Path) -> None:
     print(json.dumps(peak))
 
 
-# Rows wait in memory up to a budget: what is flat shows only beyond it, and so not in the short form.
+# Rows stay in memory up to a budget; flat memory shows only beyond it, so the short form skips this suite.
 SUITES: dict[str, Callable[[Bench], None]] = {
     "load": load,
     "match": match,
@@ -239,31 +239,31 @@ SUITES: dict[str, Callable[[Bench], None]] = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./run bench", description=__doc__)
-    parser.add_argument("--short", action="store_true", help="small sizes: minutes, not an hour")
-    parser.add_argument("--only", help=f"some of: {','.join(SUITES)}")
-    parser.add_argument("--messages", type=int, help="messages of the pipeline suite")
-    parser.add_argument("--many", type=int, help="messages of the suite many")
-    parser.add_argument("--repeats", type=int, help="runs after the first")
-    parser.add_argument("--folder", type=Path, help="where captures and tables go; captures there are used again")
-    parser.add_argument("--json", type=Path, help="a file for the figures")
+    parser.add_argument("--short", action="store_true", help="use small sizes; takes minutes instead of an hour")
+    parser.add_argument("--only", help=f"comma-separated suites to run: {','.join(SUITES)}")
+    parser.add_argument("--messages", type=int, help="number of messages in the suite pipeline")
+    parser.add_argument("--many", type=int, help="number of messages in the suite many")
+    parser.add_argument("--repeats", type=int, help="number of runs after the first")
+    parser.add_argument("--folder", type=Path, help="folder of captures and tables; existing captures are reused")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--memory-of", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.memory_of:
-        _memory_of(given.memory_of, given.folder)
+    options = parser.parse_args()
+    if options.memory_of:
+        _memory_of(options.memory_of, options.folder)
         return 0
     with tempfile.TemporaryDirectory(prefix="wirebook-bench-") as temporary:
-        return _run(given, given.folder or Path(temporary))
+        return _run(options, options.folder or Path(temporary))
 
 
-def _run(given: argparse.Namespace, folder: Path) -> int:
-    sizes = SHORT if given.short else LONG
+def _run(options: argparse.Namespace, folder: Path) -> int:
+    sizes = SHORT if options.short else LONG
     changes = {
-        name: getattr(given, name) for name in ("messages", "many", "repeats") if getattr(given, name) is not None
+        name: getattr(options, name) for name in ("messages", "many", "repeats") if getattr(options, name) is not None
     }
     bench = Bench(replace(sizes, **changes), folder, Results())
     print(f"{environment()}\n")
     code = 0
-    for name in given.only.split(",") if given.only else SUITES:
+    for name in options.only.split(",") if options.only else SUITES:
         try:
             SUITES[name](bench)
         except Void as error:
@@ -271,8 +271,8 @@ def _run(given: argparse.Namespace, folder: Path) -> int:
             code = 1
     missed = bench.results.missed()
     print("all goals met" if not missed and not code else "missed: " + "; ".join(missed))
-    if given.json:
-        given.json.write_text(json.dumps(bench.results.rows, indent=1) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(bench.results.rows, indent=1) + "\n")
     return code
 
 

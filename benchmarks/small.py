@@ -1,4 +1,4 @@
-"""Benchmarks without Spark: loading catalogues, and matching in Python, message by message."""
+"""Benchmarks without Spark: loading catalogues, and matching single messages in Python."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from wirebook.catalog import Catalog
 from wirebook.cli.output import print_table
 
 LOAD_GOAL = 1.0  # seconds
-MATCH_GOAL, GROWTH_GOAL = 50.0, 2.0  # microseconds at 100 definitions; times that at 10,000
-UNEXPECTED_GOAL = 3.0  # times a match among as many definitions, as in the pipeline
+MATCH_GOAL, GROWTH_GOAL = 50.0, 2.0  # microseconds at 100 definitions; factor at 10,000
+UNEXPECTED_GOAL = 3.0  # factor over a match among as many definitions, as in the pipeline
 PASSES = 3
 SIZES = (10, 100, 1_500, 10_000)
 
 
 def loading(results: Results, folder: Path, repeats: int) -> None:
-    """Loads every catalogue of a folder, one after the other."""
+    """Measure loading all catalogues of a folder."""
     files = sorted(folder.glob("*.xreg.json"))
     if not files:
-        print(f"loading: skipped, there are no catalogues in {folder}\n")
+        print(f"loading: skipped; no catalogues in {folder}\n")
         return
 
     def load() -> list[Catalog]:
@@ -48,8 +48,8 @@ def loading(results: Results, folder: Path, repeats: int) -> None:
     ):
         first, times = _seconds(work), [_seconds(work) for _ in range(repeats)]
         met = None if goal is None else min(times) < goal
-        shown = (f"{seconds:.3f}" for seconds in (first, min(times), median(times)))
-        rows.append((what, *shown, f"< {goal:g} s" if goal else "", verdict(met)))
+        formatted = (f"{seconds:.3f}" for seconds in (first, min(times), median(times)))
+        rows.append((what, *formatted, f"< {goal:g} s" if goal else "", verdict(met)))
         results.add("loading", what=what, best=min(times), median=median(times), met=met)
     print_table(("what", "CPU s first", "best", "median", "goal", ""), rows, title="loading")
     print()
@@ -62,7 +62,7 @@ def _seconds(work: Callable[[], Any]) -> float:
 
 
 def matching(results: Results, count: int, sizes: Sequence[int] = SIZES) -> None:
-    """`Catalog.match`, message by message, over more and more definitions."""
+    """Measure `Catalog.match` on single messages, with increasing numbers of definitions."""
     rows = []
     medians: dict[tuple[int, str], float] = {}
     for size in sizes:
@@ -82,32 +82,32 @@ def matching(results: Results, count: int, sizes: Sequence[int] = SIZES) -> None
 
 
 def _goal(size: int, what: str, medians: dict[tuple[int, str], float]) -> tuple[str, float | None]:
-    """The goal of a row in words, and in microseconds; it may lean on the medians of the rows before."""
+    """The goal of a row as text and in microseconds. It may depend on the medians of earlier rows."""
     if what == "unexpected" and size >= 100:
-        return f"< {UNEXPECTED_GOAL:g} of a match's", UNEXPECTED_GOAL * medians[size, "parsed"]
+        return f"< {UNEXPECTED_GOAL:g} of a match", UNEXPECTED_GOAL * medians[size, "parsed"]
     if (size, what) == (100, "parsed"):
         return f"< {MATCH_GOAL:g}", MATCH_GOAL
     if (size, what) == (10_000, "parsed") and (100, "parsed") in medians:
-        return f"< {GROWTH_GOAL:g} of 100's", GROWTH_GOAL * medians[100, "parsed"]
+        return f"< {GROWTH_GOAL:g} of 100 definitions", GROWTH_GOAL * medians[100, "parsed"]
     return "", None
 
 
 def _match_times(catalog: Catalog, day: Day, parsed: bool) -> np.ndarray[Any, Any]:
-    """Microseconds of CPU for each message, in the quickest of some passes; the cyclic collector is off."""
+    """CPU microseconds of each message in the fastest pass. The garbage collector is off."""
     lines = [orjson.dumps(traffic.record(message)) for message in day.messages()]
-    given: list[Any] = [parse_record(line).wire for line in lines] if parsed else lines
+    inputs: list[Any] = [parse_record(line).wire for line in lines] if parsed else lines
     gc.collect()
     gc.disable()
     try:
-        passes = [_pass(catalog, given) for _ in range(PASSES + 1)]
+        passes = [_pass(catalog, inputs) for _ in range(PASSES + 1)]
     finally:
         gc.enable()
     return min(passes[1:], key=np.median)
 
 
-def _pass(catalog: Catalog, given: list[Any]) -> np.ndarray[Any, Any]:
-    times = np.zeros(len(given))
-    for place, message in enumerate(given):
+def _pass(catalog: Catalog, inputs: list[Any]) -> np.ndarray[Any, Any]:
+    times = np.zeros(len(inputs))
+    for place, message in enumerate(inputs):
         started = time.thread_time_ns()
         catalog.match(message)
         times[place] = time.thread_time_ns() - started

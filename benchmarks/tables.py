@@ -1,4 +1,4 @@
-"""How figures are printed: one table for each question, with the ratio to its baseline and the goal."""
+"""Prints the figures: one table per question, with the ratio to the baseline and the goal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wirebook.cli.output import print_table
 
 @dataclass
 class Results:
-    """Everything that was found, for `--json` too."""
+    """All figures, as `--json` writes them."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
 
@@ -46,7 +46,7 @@ def _cpuinfo() -> list[str]:
 
 @dataclass(frozen=True)
 class Goal:
-    """A ratio to another figure, and what it is to be: at most, or (for a speed-up) at least."""
+    """A goal for the ratio to another figure: `most`, or `least` for a speed-up."""
 
     over: Runs
     most: float | None = None
@@ -68,13 +68,13 @@ class Goal:
 
 
 def print_runs(results: Results, question: str, rows: Sequence[tuple[Runs, Goal | None]]) -> None:
-    """CPU a message of each piece of work, and its ratio."""
+    """Print the CPU time per message of each job, and its ratio."""
     table = []
     for runs, goal in rows:
         ratio = goal.ratio(runs) if goal else None
         met = goal.met(runs) if goal else None
         first = runs.first.cpu * 1e6 / runs.messages if runs.first else None
-        shown = "" if ratio is None else f"{ratio:.2f}"
+        formatted = "" if ratio is None else f"{ratio:.2f}"
         over = f"{'of' if goal and goal.least is None else 'from'} {goal.over.label}" if goal else ""
         table.append(
             (
@@ -84,7 +84,7 @@ def print_runs(results: Results, question: str, rows: Sequence[tuple[Runs, Goal 
                 f"{runs.middle:.1f}",
                 "" if first is None else f"{first:.1f}",
                 f"{runs.wall:.1f}",
-                shown,
+                formatted,
                 over,
                 str(goal or ""),
                 _MET[met],

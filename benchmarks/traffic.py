@@ -1,11 +1,11 @@
-"""Catalogues and traffic for the benchmarks: any number of definitions, any number of messages, always the same.
+"""Deterministic catalogues and traffic for the benchmarks, with any number of definitions and messages.
 
 Seven of ten definitions are CloudEvents over Kafka (a literal `type`; templates in `source` and `subject` that share
-`{plant}`), three are native MQTT (a topic template whose `{line}` must equal a user property). Every payload is 292
-bytes of JSON: 11 fields, two nested levels. 17 of 1,000 messages fit no definition; in a day that is all `unexpected`,
-none does.
+`{plant}`); three are native MQTT (a topic template whose `{line}` must equal a user property). Every payload is 292
+bytes of JSON with 11 fields and two nested levels. 17 of 1,000 messages match no definition; in a day with `fits`
+False, all of them.
 
-A message is a pure function of its number, so that a check can ask for any of them again.
+A message depends only on its number, so that checks can compute any message again.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ PAYLOAD_DDL: Final = (
 
 
 def mixed(number: int) -> int:
-    """A number that looks random and depends on nothing else (SplitMix64)."""
+    """A pseudorandom number that depends only on `number` (SplitMix64)."""
     value = (number * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     return value ^ (value >> 31)
@@ -139,7 +139,7 @@ def _topic(number: int) -> dict[str, Any]:
 
 
 class Message(NamedTuple):
-    """One message and the truth about it: its definition, or None when it fits none."""
+    """A message and its definition, None if it matches no definition."""
 
     number: int
     definition: int | None
@@ -151,7 +151,7 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Day:
-    """Traffic for a catalogue: `fits` False makes every message `unexpected`."""
+    """Traffic for a catalogue. If `fits` is False, every message is `unexpected`."""
 
     definitions: int
     count: int
@@ -262,13 +262,13 @@ CAPTURE_SCHEMA: Final = pa.schema({
 
 
 def file_of(number: int, count: int) -> tuple[int, int]:
-    """The file of a message, and its line there, from 1: the messages are dealt out in runs."""
+    """The file of a message and its line, from 1. Each file has consecutive messages."""
     share = -(-count // FILES)
     return number // share, number % share + 1
 
 
 def write_day(day: Day, folder: Path, form: str) -> Path:
-    """Writes the captures of a day as ``jsonl`` or ``parquet``; keeps what is there already."""
+    """Write the captures of a day as ``jsonl`` or ``parquet``, unless they exist."""
     done = folder / "_done"
     if done.exists():
         return folder

@@ -63,12 +63,12 @@ def from_schema(options: argparse.Namespace, count: int, tally: Tally) -> None:
             byschema.run(base, options.seed, count // len(MODELS), tally, say)
 
 
-def our_own(options: argparse.Namespace, wanted: int, tally: Tally) -> None:
+def our_own(options: argparse.Namespace, requests: int, tally: Tally) -> None:
     """Run rounds, on a new registry after one became immutable."""
     numbers = count()
-    while tally.requests < wanted:
+    while tally.requests < requests:
         with a_server(options, tally) as base:
-            Rounds(base, MODELS, tally).run(options.seed, numbers, wanted, say)
+            Rounds(base, MODELS, tally).run(options.seed, numbers, requests, say)
 
 
 def arguments() -> argparse.Namespace:
@@ -118,7 +118,7 @@ def print_findings(findings: list[Finding]) -> int:
     for finding in findings:
         firsts.setdefault(finding.fault, []).append(finding)
     for same in firsts.values():
-        print(f"\n{len(same)} x {min(same, key=lambda each: len(each.request))}")
+        print(f"\n{len(same)} x {min(same, key=lambda finding: len(finding.request))}")
     return 1 if findings else 0
 
 

@@ -253,9 +253,9 @@ def rule_page(rule: Rule) -> str:
 
 def example_of(kind: str, example: Any) -> str:
     if kind in ("command", "text"):
-        shown = str(example) if len(str(example)) < 400 else f"{str(example)[:60]} ... {str(example)[-20:]}"
-        shown = shown.replace("\ufeff", "<U+FEFF>")
-        return f"```{'sh' if kind == 'command' else 'text'}\n{shown}\n```"
+        text = str(example) if len(str(example)) < 400 else f"{str(example)[:60]} ... {str(example)[-20:]}"
+        text = text.replace("\ufeff", "<U+FEFF>")
+        return f"```{'sh' if kind == 'command' else 'text'}\n{text}\n```"
     if kind == "hex":
         text = bytes.fromhex(example["bytes"]).decode("latin-1")
         return f"```text\n{text}\n```\n\nThe bytes: `{example['bytes']}`"

@@ -27,7 +27,7 @@ from fuzzing.stock import SHARED  # noqa: E402
 from fuzzing.supervisor import Finding, Tally, campaign, smallest  # noqa: E402
 
 CASES, SHORT = 100_100, 2_500
-SHRUNK = 10  # findings that are made small
+SHRUNK = 10  # findings that are minimised
 ROW = "{:24} {:>8} {:>6} {:>9} {:>18} {:>9} {:>9}"
 
 
@@ -73,7 +73,7 @@ def again(options: argparse.Namespace, limits: Limits) -> int:
 
 
 def print_table(tallies: dict[str, Tally], limits: Limits, seed: int, seconds: float) -> None:
-    print(ROW.format("kind", "cases", "codes", "ms each", "slowest (case)", "peak MiB", "findings"))
+    print(ROW.format("kind", "cases", "codes", "ms/case", "slowest (case)", "peak MiB", "findings"))
     for name, tally in tallies.items():
         milliseconds, slowest = (
             1000 * tally.seconds / max(tally.cases, 1),
@@ -92,7 +92,7 @@ def print_table(tallies: dict[str, Tally], limits: Limits, seed: int, seconds: f
     cases = sum(tally.cases for tally in tallies.values())
     print(f"\n{cases} cases in {seconds:.0f} s, seed {seed}; {len(codes)} different codes of problems")
     bounds = f"{limits.wall:.0f} s, {limits.cpu:.0f} s of CPU time, {limits.memory >> 20} MiB held by the process"
-    print(f"bounds of a case: {bounds}")
+    print(f"limits per case: {bounds}")
 
 
 def print_findings(findings: list[Finding], limits: Limits) -> int:

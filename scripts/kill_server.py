@@ -45,10 +45,10 @@ from tests.httpapi.servers import Server, launch, when_ready  # noqa: E402
 
 CLIENTS, GROUPS = 8, 3
 RENEW = 10
-"""Runs after which a database is begun anew."""
+"""Number of runs per database."""
 
 LONGEST = 1.0
-"""Seconds that clients write for, at most."""
+"""Maximum time in seconds that clients write."""
 
 
 class Lost(Exception):
@@ -139,7 +139,7 @@ class Bed:
         victim = self.servers.pop(self.rng.randrange(len(self.servers)))
         victim.kill()
         if self.servers:
-            time.sleep(0.2)  # the others go on
+            time.sleep(0.2)  # the other clients continue
         for writer in writers:
             writer.ending.set()
         for writer in writers:
@@ -189,7 +189,7 @@ def runs(address: str | None, seed: int, count: int) -> tuple[int, int]:
                     ) from error
                 answered, unanswered = answered + done, unanswered + more
                 seconds = time.monotonic() - began
-                print(f"{kind}, run {run}: {done} answered; {more} done without ({seconds:.1f} s)", flush=True)
+                print(f"{kind}, run {run}: {done} acknowledged, {more} more stored ({seconds:.1f} s)", flush=True)
     return answered, unanswered
 
 
@@ -223,7 +223,7 @@ def main() -> None:
             counts.append(runs(address, options.seed, 2 if options.short else options.runs))
     answered, unanswered = map(sum, zip(*counts, strict=True))
     seconds = time.monotonic() - began
-    print(f"{answered} requests answered, all there; {unanswered} done without an answer, whole ({seconds:.0f} s)")
+    print(f"{answered} acknowledged requests, all stored; {unanswered} more stored completely ({seconds:.0f} s)")
 
 
 if __name__ == "__main__":

@@ -42,14 +42,14 @@ VICTIMS = ("tree", "tree", "tree", "driver", "jvm", "worker")
 TYPES = 6
 PLACE = ["_file", "_line", "_index"]
 BELOW = "300"
-"""Rows of a definition that is staged: those of all of them, in most tasks."""
+"""Definitions with fewer rows per task are staged: in most tasks, all."""
 Rows = Counter[tuple[str, str, int, int]]
-"""How often a message is there: table, file, line, index."""
+"""The number of rows of each message: by table, file, line and index."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """The table format, and whether rare definitions are staged."""
+    """A table format, with or without staging of rare definitions."""
 
     form: str
     staging: bool
@@ -60,8 +60,8 @@ class Kind:
 
 @dataclass(frozen=True)
 class Expected:
-    """What an undisturbed landing makes of the source, as it is and after each growth, and how long it works; the same
-    for replaying, and what there is then."""
+    """The rows of an undisturbed landing, at first and after each growth of the source, and its duration; and the rows
+    and duration of an undisturbed replay."""
 
     rows: list[Rows]
     seconds: float
@@ -69,12 +69,12 @@ class Expected:
     replay_seconds: float
 
 
-# -- what is landed ------------------------------------------------------------------------------------------------
+# -- source and catalogue-------------------------------------------------------------------------------------------
 
 
 def catalogue(note: str, *, corrected: bool = False) -> dict[str, Any]:
-    """A few definitions; `note` changes the fingerprint and nothing else. A `corrected` one has the definition that
-    some events lack, and does not ask for the number that others have not."""
+    """Return a catalogue of a few definitions. `note` changes only the fingerprint. The `corrected` catalogue has a
+    definition for the events that match none, and does not require the number that other events lack."""
     number = {} if corrected else {"n": {"type": "integer"}}
     schema = {"type": "object", "properties": {"s": {"type": "string"}, **number}, "required": list(number)}
     names = [f"m{i}" for i in range(TYPES)] + ["other"] * corrected
@@ -160,7 +160,7 @@ class Process:
 
     def kill(self, signal_: int) -> None:
         now = process(self.pid)
-        if now and now.started == self.started:  # its parent may be another by now
+        if now and now.started == self.started:  # else the id belongs to another process
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal_)
 
@@ -225,11 +225,11 @@ class Bed:
         else:
             program += ["land", str(self.source)]
             options += ["--to", str(self.target), "--batch-size", "1", "--format", self.kind.form]
-        with self.out.open("wb") as out, self.err.open("wb") as err:  # no pipes: what outlives it would keep them open
+        with self.out.open("wb") as out, self.err.open("wb") as err:  # surviving children would keep pipes open
             return subprocess.Popen([*program, *options], stdout=out, stderr=err)  # noqa: S603
 
     def wait(self, running: subprocess.Popen[bytes], seconds: float, what: str) -> int:
-        """Its exit code; one that hangs says where and with whom."""
+        """Return the exit code. If the process hangs, report its stacks and its descendants."""
         try:
             return running.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -265,8 +265,8 @@ class Bed:
         return self._closing(code), time.monotonic() - began
 
     def kill(self, work_seconds: float) -> str:
-        """Starts a landing and kills it at a random moment, most often after it has begun to read. Whom, if it was in
-        time."""
+        """Start a landing and kill it at a random moment, usually after it has begun to read. Return what was killed;
+        empty if the landing ended first."""
         running = self.start()
         if self.rng.random() < 0.85:
             self.wait_for_a_task(running)
@@ -279,7 +279,7 @@ class Bed:
         for process_ in chosen:
             process_.kill(signal.SIGKILL)
         code = self.wait(running, TIMEOUT, f"a landing whose {kind} was killed")
-        if self.rng.random() < 0.5:  # otherwise what is left goes on beside the next run, for a moment
+        if self.rng.random() < 0.5:  # else surviving processes overlap with the next run
             for process_ in family:
                 process_.kill(signal.SIGKILL)
         self.left += family
@@ -291,7 +291,7 @@ class Bed:
         return f"{kind} ({len(chosen)} of {len(family)} processes), batches begun: {self._batches()}"
 
     def _batches(self) -> int:
-        """How many batches have been begun, or more exactly: a number that changes when one is."""
+        """Return a number that changes whenever a batch begins."""
         names = {path.name.partition(".")[0] for path in self.target.glob("_wirebook/batches/*.json")}
         return max((int(name) for name in names if name.isdigit()), default=0)
 
@@ -317,7 +317,7 @@ def read_delta(target: Path) -> Iterator[tuple[str, pa.Table]]:
     from deltalake import DeltaTable  # noqa: PLC0415
 
     for folder in sorted(log.parent for log in target.glob("*/_delta_log")):
-        files = SubTreeFileSystem(str(folder), LocalFileSystem())  # Arrow's own: docs/land.md says why
+        files = SubTreeFileSystem(str(folder), LocalFileSystem())  # Arrow's file system; docs/land.md explains why
         yield folder.name, DeltaTable(str(folder)).to_pyarrow_table(columns=columns(folder), filesystem=files)
 
 
@@ -334,7 +334,7 @@ def read_iceberg(target: Path) -> Iterator[tuple[str, pa.Table]]:
 
 
 def columns(folder: Path) -> list[str]:
-    """What says which message a row is, and of a staged one of which table."""
+    """Return the columns that identify the message of a row, and the table of a staged row."""
     return [*PLACE, "table"] if folder.name == "staged" else PLACE
 
 
@@ -356,7 +356,7 @@ def check_partly(rows: Rows, expected: Rows, what: str) -> None:
 
 
 def reference(root: Path, size: int, growths: int) -> Expected:
-    """Lands the source once, with all that it grows by, and replays it; the kind of tables makes no difference."""
+    """Land the source with all its growths undisturbed, then replay. The result is the same for all kinds."""
     bed = Bed(root, random.Random(0), Kind("parquet", staging=False))  # noqa: S311
     write_source(bed.source, size)
     lines = [size]
@@ -386,7 +386,7 @@ def _until(rows: Rows, last: int) -> Rows:
 
 
 def run(bed: Bed, seed: int, size: int, expected: Expected, kills: int) -> tuple[int, str]:
-    """Disturbs one landing up to `kills` times, and replaying its dead letters. How often it was killed, and how."""
+    """Kill a landing and its replay up to `kills` times. Return the number of kills and their description."""
     write_source(bed.source, size)
     bed.write_catalogue("first")
     lines, grown = _disturb(bed, seed, size, expected, bed.rng.randint(1, kills))
@@ -408,11 +408,11 @@ def run(bed: Bed, seed: int, size: int, expected: Expected, kills: int) -> tuple
 
 
 def _disturb(bed: Bed, seed: int, size: int, expected: Expected, attempts: int) -> tuple[list[str], int]:
-    """Kills a landing; meanwhile the source grows and the catalogue is edited. What was killed; how often it grew."""
+    """Kill a landing while the source grows and the catalogue changes. Return the kills and the number of growths."""
     lines: list[str] = []
     grown, seconds = 0, expected.seconds
     while len(lines) < attempts:
-        if not (killed := bed.kill(seconds)):  # it had ended before: again, and sooner
+        if not (killed := bed.kill(seconds)):  # it ended first: kill earlier next time
             seconds /= 2
             bed.target.rename(bed.root / f"ended {seconds}")
             continue
@@ -427,7 +427,7 @@ def _disturb(bed: Bed, seed: int, size: int, expected: Expected, attempts: int) 
 
 
 def _disturb_replay(bed: Bed, seed: int, expected: Expected, grown: int, attempts: int) -> list[str]:
-    """Kills replays, each of what the one before has left. One that had ended before is the last."""
+    """Kill replays until one ends before it is killed."""
     lines: list[str] = []
     while len(lines) < attempts and (killed := bed.kill(expected.replay_seconds / 2)):
         lines.append(killed)
@@ -457,13 +457,13 @@ def main() -> None:
             count, lines = run(bed, seed, size, expected, kills)
             done += count
             seconds = time.monotonic() - began
-            print(f"run {seed}, {bed.kind}: conserved, nothing twice ({seconds:.0f} s): {lines}", flush=True)
+            print(f"run {seed}, {bed.kind}: every message once ({seconds:.0f} s): {lines}", flush=True)
             shutil.rmtree(bed.root)
-    print(f"{runs} runs killed {done} times and run again: every message once")
+    print(f"{runs} runs, {done} kills: every message landed once")
 
 
 def _kinds(form: str | None, staging: str | None) -> list[Kind]:
-    """The kinds of tables that runs take turns at: the formats one after the other, every other one with staging."""
+    """Return the kinds of tables in the order of the runs: all formats, alternating with and without staging."""
     forms = list(READERS)
     every = [Kind(forms[place % 3], staging=place % 2 == 1) for place in range(6)]
     return [kind for kind in every if form in (None, kind.form) and staging in (None, "on" if kind.staging else "off")]

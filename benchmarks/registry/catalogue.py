@@ -1,4 +1,4 @@
-"""What is put into a registry to be measured: Groups of messages, each of them about 800 bytes of JSON."""
+"""The content of the measured registries: Groups of messages of about 800 bytes of JSON."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 SIZE = 800
 BATCH = 10_000
-"""Messages of one request of the import."""
+"""Messages per import request."""
 
 
 def message(number: int) -> dict[str, Any]:
-    """A definition as an owner of a topic would write it, filled up to its size by its description."""
-    made: dict[str, Any] = {
+    """A typical definition, with a description that pads it to `SIZE` bytes."""
+    definition: dict[str, Any] = {
         "name": f"Order {number} placed",
         "labels": {"team": f"team-{number % 50}", "stage": "production" if number % 2 else "test"},
         "envelope": "CloudEvents/1.0",
@@ -28,13 +28,13 @@ def message(number: int) -> dict[str, Any]:
         "dataschemaformat": "JsonSchema/draft-07",
         "datacontenttype": "application/json",
     }
-    made["description"] = "x" * max(SIZE - len(json.dumps(made)) - len(', "description": ""'), 1)
-    return made
+    definition["description"] = "x" * max(SIZE - len(json.dumps(definition)) - len(', "description": ""'), 1)
+    return definition
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """`messages` in `groups`, message number n in group n modulo their number."""
+    """`messages` messages in `groups` Groups; message n is in Group n modulo `groups`."""
 
     messages: int
     groups: int
@@ -43,7 +43,7 @@ class Catalogue:
         return f"/messagegroups/g{number % self.groups}/messages/m{number}"
 
     def bodies(self) -> Iterator[tuple[int, bytes]]:
-        """The requests that import it: how many messages each has, and its body for POST /."""
+        """The import requests: the number of messages and the body for POST /."""
         for first in range(0, self.messages, BATCH):
             numbers = range(first, min(first + BATCH, self.messages))
             groups: dict[str, dict[str, dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""The figures of the registry's benchmarks, each beside its goal, of one database beside the other."""
+"""The figures of the registry benchmarks with their goals, for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wirebook.cli.output import print_table
 
 @dataclass(frozen=True)
 class Figure:
-    """A number, what it is to be (at most, or at least), and what else there is to say. `failed`: bad answers."""
+    """A value with its goal (`most` or `least`) and a note. `failed` counts invalid responses."""
 
     value: float
     most: float | None = None
@@ -35,27 +35,27 @@ class Figure:
     @property
     def goal(self) -> str:
         if self.most is not None:
-            return f"≤ {shown(self.most)}"
-        return f"≥ {shown(self.least)}" if self.least is not None else ""
+            return f"≤ {formatted(self.most)}"
+        return f"≥ {formatted(self.least)}" if self.least is not None else ""
 
     def __str__(self) -> str:
         failed = f", {self.failed} FAILED" if self.failed else ""
-        return shown(self.value) + failed
+        return formatted(self.value) + failed
 
 
 @dataclass
 class Figures:
-    """All figures of one database and one size; `commits` are the bare commits a second of the machine."""
+    """The figures of one database and one size. `commits` is the machine's rate of bare commits per second."""
 
     commits: float
-    found: dict[str, Figure] = field(default_factory=dict)
+    by_name: dict[str, Figure] = field(default_factory=dict)
 
     def add(self, what: str, value: float, **more: object) -> None:
-        self.found[what] = Figure(value, **more)  # type: ignore[arg-type]
-        print(f"  {what}: {self.found[what]} {self.found[what].note}", flush=True)
+        self.by_name[what] = Figure(value, **more)  # type: ignore[arg-type]
+        print(f"  {what}: {self.by_name[what]} {self.by_name[what].note}", flush=True)
 
 
-def shown(value: float) -> str:
+def formatted(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
@@ -63,18 +63,18 @@ VERDICT = {None: "", True: "met", False: "MISSED"}
 
 
 def print_figures(title: str, sqlite: Figures, other: Figures | None) -> None:
-    """One row for each question; the goals are those of SQLite."""
+    """Print one row per figure, with the goals of SQLite."""
     rows = []
-    for what, figure in sqlite.found.items():
-        beside = other.found.get(what) if other else None
-        shown_other = f"{beside} {beside.note}".strip() if beside else ""
-        rows.append((what, str(figure), figure.note, figure.goal, VERDICT[figure.is_met], shown_other))
+    for what, figure in sqlite.by_name.items():
+        beside = other.by_name.get(what) if other else None
+        other_text = f"{beside} {beside.note}".strip() if beside else ""
+        rows.append((what, str(figure), figure.note, figure.goal, VERDICT[figure.is_met], other_text))
     print_table(("what", "SQLite", "", "goal", "", "PostgreSQL"), rows, title=title)
     print()
 
 
 def bare_commits(folder: Path, seconds: float = 2.0) -> float:
-    """How often a second SQLite, set as the registry sets it, can commit a row of a message's size in `folder`."""
+    """Commits per second of SQLite with the settings of the registry, for rows of the size of a message."""
     file = folder / "commits.db"
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("PRAGMA journal_mode=WAL")
@@ -96,7 +96,7 @@ ROW = (
 
 
 def bare_reads(file: Path, xids: Sequence[str], seconds: float = 1.0) -> float:
-    """How many Resources a second SQLite alone reads of the registry's file, in a loop of Python."""
+    """Resources per second that a Python loop reads from the database file of the registry."""
     connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True, isolation_level=None)
     count, started = 0, time.perf_counter()
     while time.perf_counter() - started < seconds:
@@ -109,7 +109,7 @@ def bare_reads(file: Path, xids: Sequence[str], seconds: float = 1.0) -> float:
 
 
 def environment() -> str:
-    """Where the figures are from."""
+    """The versions and the machine."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
     versions = f"Python {platform.python_version()} ({sys.base_prefix}), SQLite {sqlite3.sqlite_version}"

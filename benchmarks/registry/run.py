@@ -1,8 +1,8 @@
-"""The benchmarks of the registry: `./run bench-registry [--short] [--db URL]`.
+"""Runs the benchmarks of the registry: `./run bench-registry [--short] [--db URL]`.
 
-The server has one core, wrk the other. Every figure stands beside its goal; rates of writes beside the bare commits of
-the machine, rates of reads beside a bare uvicorn that answers the same bytes, and beside SQLite alone. A goal that is
-missed is said, and fails nothing; an answer that is wrong does.
+The server runs on one core, wrk on another. Each figure is printed with its goal. Baselines are the rate of bare
+commits, uvicorn with a constant response, and SQLite alone. A missed goal does not fail the command; an invalid
+response does.
 """
 
 from __future__ import annotations
@@ -36,18 +36,20 @@ def main() -> int:
         print(MISSING, file=sys.stderr)
         return 2
     if shutil.which("taskset") is None or (os.cpu_count() or 1) < 2:
-        print("server and clients share a core here: the figures are lower than they could be", file=sys.stderr)
+        print("server and clients share a core; the figures are lower than on separate cores", file=sys.stderr)
     else:
         os.sched_setaffinity(0, {int(CLIENT_CORE)})
-    with tempfile.TemporaryDirectory(prefix="wirebook-bench-", dir=options.folder) as folder, postgresql() as found:
+    with tempfile.TemporaryDirectory(prefix="wirebook-bench-", dir=options.folder) as folder, postgresql() as server:
         commits = bare_commits(Path(folder))
-        print(f"{environment()}; {commits:,.0f} bare commits a second\n")
+        print(f"{environment()}; {commits:,.0f} bare commits/s\n")
         for number, (title, catalogue) in enumerate(list(SIZES.items())[: 1 if options.short else None]):
             if options.only and options.only not in title:
                 continue
-            each = Path(folder) / str(number)
-            each.mkdir()
-            _measure(title, catalogue, each, commits, options, other=None if options.sqlite else options.db or found)
+            subfolder = Path(folder) / str(number)
+            subfolder.mkdir()
+            _measure(
+                title, catalogue, subfolder, commits, options, other=None if options.sqlite else options.db or server
+            )
     return 0
 
 
@@ -66,11 +68,11 @@ def _measure(
         beside = Suite(catalogue, other, None, folder, Figures(commits), seconds)
         beside.run()
     print()
-    print_figures(f"{title} ({commits:,.0f} bare commits a second)", sqlite.figures, beside and beside.figures)
+    print_figures(f"{title} ({commits:,.0f} bare commits/s)", sqlite.figures, beside and beside.figures)
 
 
 def _empty(database: str) -> None:
-    """Takes the tables of a run before out of a database."""
+    """Drop the tables of an earlier run."""
     from sqlalchemy import create_engine, make_url, text  # noqa: PLC0415
 
     engine = create_engine(make_url(database).set(drivername="postgresql+psycopg"))
@@ -82,12 +84,12 @@ def _empty(database: str) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--short", action="store_true", help="10,000 messages, two seconds each")
-    parser.add_argument("--db", help="a PostgreSQL to measure beside SQLite; its schema 'public' is EMPTIED")
-    parser.add_argument("--sqlite", action="store_true", help="SQLite alone")
-    parser.add_argument("--only", help="sizes that have this in their name")
-    parser.add_argument("--seconds", type=int, help="seconds of each load")
-    parser.add_argument("--folder", help="where files are made: the disk that is measured")
+    parser.add_argument("--short", action="store_true", help="10,000 messages, and two seconds per load")
+    parser.add_argument("--db", help="also measure this PostgreSQL database; its schema 'public' is EMPTIED")
+    parser.add_argument("--sqlite", action="store_true", help="measure only SQLite")
+    parser.add_argument("--only", help="measure only sizes with this text in their names")
+    parser.add_argument("--seconds", type=int, help="seconds per load")
+    parser.add_argument("--folder", help="folder of the databases, on the disk to measure")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""The servers of the benchmarks, processes on a core of their own: the registry, a bare one, PostgreSQL."""
+"""The servers of the benchmarks, as processes on one core: the registry, a bare uvicorn, PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 CORE, CLIENT_CORE = "0", "1"
-"""The core of servers, and that of what sends requests."""
+"""The cores of servers and of clients."""
 
 BARE = """
 import sys, uvicorn
@@ -34,7 +34,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Server:
-    """A server that runs. `url` is its root without a slash at the end, `ready` the seconds until it said so."""
+    """A running server. `url` is its root without a trailing slash; `ready` is the startup time in seconds."""
 
     def __init__(self, command: Sequence[str | Path], log: Path) -> None:
         started = time.perf_counter()
@@ -44,26 +44,26 @@ class Server:
         assert self._process.stdout
         line = self._process.stdout.readline()
         self.ready = time.perf_counter() - started
-        found = re.search(r"http://\S+", line)
-        if not found:
+        address = re.search(r"http://\S+", line)
+        if not address:
             raise SystemExit(f"a server did not start: {line} (see {log})")
-        self.url = found[0].rstrip("/")
+        self.url = address[0].rstrip("/")
 
     @property
     def memory(self) -> int:
-        """Bytes in memory now; pages that are shared with others count in part."""
+        """Current memory in bytes; shared pages count proportionally (PSS)."""
         text = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text()
         return int(re.findall(r"^Pss:\s+(\d+)", text, re.MULTILINE)[0]) * 1024
 
     @property
     def anonymous(self) -> int:
-        """Bytes of `memory` that no file is behind: what the operating system cannot drop."""
+        """Bytes of `memory` that no file backs, which the operating system cannot drop."""
         text = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text()
         return int(re.findall(r"^Pss_Anon:\s+(\d+)", text, re.MULTILINE)[0]) * 1024
 
     @property
     def cpu(self) -> float:
-        """Seconds of CPU so far."""
+        """CPU seconds since the start."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICK
 
@@ -88,7 +88,7 @@ def registry(database: str, folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def bare(body: bytes, folder: Path) -> Iterator[Server]:
-    """uvicorn, as the registry uses it, answering everything with the same bytes."""
+    """uvicorn with the settings of the registry and a constant response."""
     (folder / "body").write_bytes(body)
     server = Server([sys.executable, "-c", BARE, folder / "body"], folder / "bare.log")
     try:
@@ -99,7 +99,7 @@ def bare(body: bytes, folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def postgresql() -> Iterator[str | None]:
-    """The address of a PostgreSQL of its own, durable as it comes; None where it is not installed."""
+    """Yield the URL of a temporary PostgreSQL with default durability; None if it is not installed."""
     binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if not binaries:
         yield None

@@ -1,4 +1,4 @@
-"""What is asked of one registry of one size: import, start, reads, collections, writes, everything at once."""
+"""Measures a registry of one size: import, start, reads, collections, writes, and a mixed load."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from servers import Server, bare, registry
 
 CLIENTS = 16
 SPREAD = 1000
-"""Entities that reads go round."""
+"""Number of entities that the reads cycle through."""
 
 PAGE = 100
 MIB = 1 << 20
@@ -27,7 +27,7 @@ MIB = 1 << 20
 
 @dataclass
 class Suite:
-    """One registry: `database` is its address, `file` its file where it is one; times in seconds."""
+    """One registry. `database` is its URL, `file` its file if it is SQLite. Times are in seconds."""
 
     catalogue: Catalogue
     database: str
@@ -46,7 +46,7 @@ class Suite:
             self._writes(server)
             self._together(server)
 
-    # -- what is measured -------------------------------------------------------------------------------------------
+    # -- measurements -----------------------------------------------------------------------------------------------
 
     def _import(self, server: Server) -> None:
         with self._client(server) as client:
@@ -59,7 +59,7 @@ class Suite:
         self.figures.add("bulk import, messages/s", count / spent, least=4000, note=_cpu(server.cpu - cpu, count))
         if self.file:
             size = sum(path.stat().st_size for path in self.file.parent.glob(f"{self.file.name}*"))
-            self.figures.add("disk, bytes a message", size / count, most=4096)
+            self.figures.add("disk, bytes per message", size / count, most=4096)
 
     def _started(self, server: Server) -> None:
         self.figures.add("ready, s", server.ready, most=2)
@@ -73,14 +73,14 @@ class Suite:
             answers = [client.get(path) for path in paths]
             tags = [answer.raise_for_status().headers["etag"] for answer in answers]
             again = client.get(paths[0], headers={"If-None-Match": tags[0]})
-            assert again.status_code == 304, f"a tag that is current was answered with {again.status_code}"
+            assert again.status_code == 304, f"the response to a current ETag was {again.status_code}"
         if self.file:
             self.figures.add("SQLite alone, same rows, /s", bare_reads(self.file, paths))
         with bare(answers[0].content, self.folder) as other:
             self._load("uvicorn alone, same bytes, /s", other, [(path, None) for path in paths])
         with self._watched(server, "reads"):
             self._load("read by id, /s", server, [(path, None) for path in paths], least=5000, slowest=10)
-        self._load("read by id, no answer is kept, /s", server, [(path, '"COUNT"') for path in paths])
+        self._load("read by id, not cached, /s", server, [(path, '"COUNT"') for path in paths])
         self._load("not modified, /s", server, list(zip(paths, tags, strict=True)), least=7000)
 
     def _collections(self, server: Server) -> None:
@@ -116,14 +116,14 @@ class Suite:
             )
 
     def _together(self, server: Server) -> None:
-        """Reads by id while a slow filter, an export and an import run again and again."""
+        """Measure reads by id while a slow filter, an export and an import run in loops."""
         _, body = next(self.catalogue.bodies())
         slow = "/messagegroups?filter=messages.protocoloptions.topic=orders-7x"
         with self._busy(server, ("GET", slow, b""), ("GET", "/export", b""), ("POST", "/", body)):
             paths = [(self.catalogue.path(n), None) for n in self._numbers()]
-            self._load("read by id, all else running, /s", server, paths, slowest=100)
+            self._load("read by id, under mixed load, /s", server, paths, slowest=100)
 
-    # -- how --------------------------------------------------------------------------------------------------------
+    # -- helpers ----------------------------------------------------------------------------------------------------
 
     def _numbers(self) -> Iterator[int]:
         step = max(self.catalogue.messages // SPREAD, 1)
@@ -133,7 +133,7 @@ class Suite:
         return {"g0": self.catalogue.messages // self.catalogue.groups}
 
     def _before_last_page(self, one: bool) -> str:
-        """The id before the last page of the messages of the one Group, or of the Groups."""
+        """The id before the last page: of the messages of the only Group, or of the Groups."""
         name, count = ("m", self.catalogue.messages) if one else ("g", self.catalogue.groups)
         return sorted(f"{name}{n}" for n in range(count))[-PAGE - 1]
 
@@ -157,7 +157,7 @@ class Suite:
     def _took(
         self, what: str, client: httpx.Client, url: str, *, most: float, times: int = 3, none: bool = False
     ) -> None:
-        """Milliseconds until an answer has come, in the middle of some. `none`: the filter leaves nothing."""
+        """Add the median response time in milliseconds. `none`: the response must be empty."""
         spent = []
         for _ in range(times):
             started = time.perf_counter()
@@ -172,7 +172,7 @@ class Suite:
 
     @contextmanager
     def _watched(self, server: Server, when: str) -> Iterator[None]:
-        """The most memory that the server has meanwhile."""
+        """Add the peak memory of the server during the block."""
         most, done = [server.memory], []
 
         def watch() -> None:
@@ -213,4 +213,4 @@ class Suite:
 
 
 def _cpu(seconds: float, count: int) -> str:
-    return f"{seconds * 1e6 / max(count, 1):.0f} µs of CPU each"
+    return f"{seconds * 1e6 / max(count, 1):.0f} µs CPU per request"

@@ -1,4 +1,4 @@
-"""wrk: many clients on the other core, and what they saw."""
+"""Runs wrk, which simulates many clients on a core of its own, and parses its report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from servers import CLIENT_CORE
 
 UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}
-MISSING = "the benchmarks of the registry need wrk, which is not here (Debian: apt-get install wrk)"
+MISSING = "the registry benchmarks need wrk; install it (Debian: apt-get install wrk)"
 
 READS = """
 local targets = %s
@@ -38,7 +38,7 @@ end
 
 @dataclass(frozen=True)
 class Load:
-    """What wrk measured. `p50` and `p99` in milliseconds; `failed` are answers of 400 and above, and broken ones."""
+    """The result of wrk. `p50` and `p99` are in milliseconds; `failed` counts errors and broken responses."""
 
     rate: float
     p50: float
@@ -48,14 +48,14 @@ class Load:
 
 
 def reads(url: str, targets: Sequence[tuple[str, str | None]], folder: Path, seconds: int, clients: int) -> Load:
-    """GETs of paths, one after the other and round again, each with the tag (or None) of what the client has; COUNT in
-    it is a number that no request had before."""
+    """Send GETs of the paths in a cycle, each with its ETag for If-None-Match, or None. COUNT in an ETag becomes a
+    unique number."""
     rows = ",".join(f"{{{json.dumps(path)},{json.dumps(tag) if tag else 'nil'}}}" for path, tag in targets)
     return _run(url, READS % f"{{{rows}}}", folder, seconds, clients)
 
 
 def creates(url: str, path: str, body: bytes, folder: Path, seconds: int, *, clients: int) -> Load:
-    """PUTs of new entities at `path`, in which %d is a number."""
+    """Send PUTs of new entities to `path`, in which %d becomes a number."""
     return _run(url, CREATES % (json.dumps(body.decode()), json.dumps(path)), folder, seconds, clients)
 
 
@@ -73,10 +73,10 @@ def _run(url: str, script: str, folder: Path, seconds: int, clients: int) -> Loa
 
 
 def parse(text: str) -> Load:
-    """The report of wrk."""
+    """Parse the report of wrk."""
     failed = sum(map(int, re.findall(r"Non-2xx or 3xx responses: (\d+)", text)))
     failed += sum(
-        sum(map(int, each)) for each in re.findall(r"connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
+        sum(map(int, counts)) for counts in re.findall(r"connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
     )
     rate = float(re.findall(r"Requests/sec:\s+([\d.]+)", text)[0])
     count = int(re.findall(r"(\d+) requests in", text)[0])

@@ -35,7 +35,12 @@ BUILDS = 400  # a catalogue
 def test_built_message_yields_its_context(path: Path) -> None:
     catalog, dice = Catalog.load(str(path)), dice_of(f"build {path.name}")
     counts: Counter[str] = Counter()
-    every = [(each, way) for each in catalog.definitions.values() if not each.incomplete for way in ways_of(each)]
+    every = [
+        (definition, way)
+        for definition in catalog.definitions.values()
+        if not definition.incomplete
+        for way in ways_of(definition)
+    ]
     for definition, way in dice.sample(every, min(BUILDS, len(every))):
         if way.protocol != EVENTS:
             counts[check(catalog, definition, way, dice)] += 1
@@ -46,13 +51,13 @@ def check(catalog: Catalog, definition: Definition, way: Way, dice: Dice) -> str
     """What became of one message: the same context, or ``ambiguous`` where the placeholders can be split otherwise."""
     message = message_of(catalog, definition, way, dice)
     (outcome,) = catalog.match_each(message.line)
-    found = own_match(catalog, definition, message.line)
-    assert found is not None, (definition.xid, way, message.line)
-    if found.ambiguous_bindings:
+    match = own_match(catalog, definition, message.line)
+    assert match is not None, (definition.xid, way, message.line)
+    if match.ambiguous_bindings:
         return "ambiguous"
-    assert found.bindings == observable(definition, message), (definition.xid, way, message.line)
+    assert match.bindings == observable(definition, message), (definition.xid, way, message.line)
     if outcome.matched and outcome.definition == definition.xid:
-        assert dict(outcome.bindings) == dict(found.bindings) or outcome.ambiguous_bindings
+        assert dict(outcome.bindings) == dict(match.bindings) or outcome.ambiguous_bindings
     else:
         assert outcome.outcome in ("matched", "ambiguous", "unsupported", "invalid-payload"), outcome
     return "same"
@@ -92,7 +97,12 @@ TEXTS = st.one_of(
 def loaded(path: Path) -> tuple[Catalog, list[tuple[Definition, Way]]]:
     catalog = Catalog.load(str(path))
     complete = [definition for definition in catalog.definitions.values() if not definition.incomplete]
-    ways = [(each, way) for each in complete for way in ways_of(each) if way.protocol != EVENTS and way.mode != "batch"]
+    ways = [
+        (definition, way)
+        for definition in complete
+        for way in ways_of(definition)
+        if way.protocol != EVENTS and way.mode != "batch"
+    ]
     return catalog, ways
 
 
@@ -108,10 +118,10 @@ def test_any_context_is_read_back_or_rejected(shared: Path, data: st.DataObject)
     if wire is None:
         assert codes <= REFUSALS, codes
         return
-    found = own_match(catalog, definition, to_line(wire))
-    assert found is not None
-    assert found.ambiguous_bindings == ("ambiguous-bindings" in codes)
-    assert found.ambiguous_bindings or found.bindings == context
+    match = own_match(catalog, definition, to_line(wire))
+    assert match is not None
+    assert match.ambiguous_bindings == ("ambiguous-bindings" in codes)
+    assert match.ambiguous_bindings or match.bindings == context
 
 
 def built(

@@ -71,12 +71,12 @@ def message(example: Example, way: Way, attributes: Attributes, data: bytes | No
 def land(engines: Engines, messages: list[Message]) -> Iterator[tuple[Message, list[tuple[str, dict[str, Any]]]]]:
     """Each message with its rows, when both engines agree on all of them."""
     for is_event, part in groupby(
-        sorted(messages, key=lambda each: each.is_event_file), lambda each: each.is_event_file
+        sorted(messages, key=lambda member: member.is_event_file), lambda member: member.is_event_file
     ):
         chosen = list(part)
         result: Result = engines.compare(chunk_of_lines(chosen, "events" if is_event else "capture"), chosen)
         assert not result.differences, "\n\n".join(map(str, result.differences[:5]))
-        yield from ((each, result.rows[line, 0]) for line, each in enumerate(chosen, start=1))
+        yield from ((member, result.rows[line, 0]) for line, member in enumerate(chosen, start=1))
 
 
 # -- the catalogue --------------------------------------------------------------------------------------------------
@@ -98,20 +98,24 @@ def test_catalogue_has_a_definition_for_each_example(corpus: Path, all_examples:
 def test_examples_land(way: Way, corpus: Path, all_examples: list[Example]) -> None:
     """Over each protocol and in each mode: its own table, and the values of the example in typed columns."""
     catalog = engines(corpus).catalog
-    sent = [message(each, way, each.attributes, json.dumps(each.data).encode()) for each in all_examples]
-    for example, (each, rows) in zip(all_examples, land(engines(corpus), sent), strict=True):
+    messages = [
+        message(example_, way, example_.attributes, json.dumps(example_.data).encode()) for example_ in all_examples
+    ]
+    for example, (example_, rows) in zip(all_examples, land(engines(corpus), messages), strict=True):
         ((table, row),) = rows
-        assert table != "dead_letters", (each, row)
+        assert table != "dead_letters", (example_, row)
         check_row(example, row, catalog)
         assert row["_protocol"] == way.protocol
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way.mode != "batch" and way.protocol != EVENTS], ids=str)
 def test_examples_land_from_parquet(way: Way, corpus: Path, all_examples: list[Example]) -> None:
-    sent = [message(each, way, each.attributes, json.dumps(each.data).encode()) for each in all_examples]
-    chunk, kept = chunk_of_rows(sent)
-    result = engines(corpus).compare(chunk, kept)
-    assert len(kept) == len(sent)
+    messages = [
+        message(example, way, example.attributes, json.dumps(example.data).encode()) for example in all_examples
+    ]
+    chunk, records = chunk_of_rows(messages)
+    result = engines(corpus).compare(chunk, records)
+    assert len(records) == len(messages)
     assert result.differences == []
     for line, example in enumerate(all_examples, start=1):
         ((_, row),) = result.rows[line, 0]
@@ -122,14 +126,14 @@ def test_examples_land_from_parquet(way: Way, corpus: Path, all_examples: list[E
 def test_examples_land_from_one_batch(kind: str, corpus: Path, all_examples: list[Example]) -> None:
     """One record holds all events: each lands in its own table, under its own index."""
     events = [
-        message(each, Way(EVENTS, "structured"), each.attributes, json.dumps(each.data).encode()).line
-        for each in all_examples
+        message(example, Way(EVENTS, "structured"), example.attributes, json.dumps(example.data).encode()).line
+        for example in all_examples
     ]
     array = b"[" + b",".join(events) + b"]"
     record = HttpMessage(method="POST", target="/", headers=[("content-type", BATCH)], body=array.decode())
     line = array if kind == "events" else to_line(record)
-    sent = [Message(line, Way(EVENTS if kind == "events" else "HTTP", "batch"), "")]
-    result = engines(corpus).compare(chunk_of_lines(sent, kind), sent)
+    messages = [Message(line, Way(EVENTS if kind == "events" else "HTTP", "batch"), "")]
+    result = engines(corpus).compare(chunk_of_lines(messages, kind), messages)
     assert result.differences == []
     for index, example in enumerate(all_examples):
         ((_, row),) = result.rows[1, index]
@@ -306,9 +310,9 @@ def test_faulty_example_has_its_code(way: Way, kind: Defect, corpus: Path, all_e
     """Every example, broken in one way: dead-lettered for the right reason, at the right place."""
     wrong = []
     for example, rows in land(engines(corpus), [broken(example, way, kind) for example in all_examples]):
-        found, named = reason(rows), rows[0][1].get("definition")
-        if found != kind.reason_on(way) or named != (example.definition if kind.names_it else None):
-            wrong.append((found, kind.reason_on(way), named, example.line[:300]))
+        actual, named = reason(rows), rows[0][1].get("definition")
+        if actual != kind.reason_on(way) or named != (example.definition if kind.names_it else None):
+            wrong.append((actual, kind.reason_on(way), named, example.line[:300]))
     assert not wrong, f"{len(wrong)}: {wrong[:3]}"
 
 
@@ -323,8 +327,8 @@ def reason(rows: list[tuple[str, dict[str, Any]]]) -> Reason:
 @pytest.mark.parametrize("way", [pytest.param(way, id=str(way)) for way in WAYS])
 def test_event_without_data_is_an_invalid_payload(way: Way, corpus: Path, all_examples: list[Example]) -> None:
     """No data is missing data, except for a record of Kafka without a value, which is a tombstone."""
-    sent = [message(example, way, example.attributes, None) for example in all_examples]
-    for example, rows in land(engines(corpus), sent):
+    messages = [message(example, way, example.attributes, None) for example in all_examples]
+    for example, rows in land(engines(corpus), messages):
         if str(way) == "KAFKA binary":
             assert rows[0][1]["_tombstone"] is True
         else:
@@ -336,15 +340,15 @@ def test_domain_id_vectors_have_their_outcome(corpus: Path, all_examples: list[E
     vectors = json.loads((corpus / "cdevents" / "conformance" / "formats" / "domainid.json").read_text("utf-8"))
     example, way = all_examples[0], Way("KAFKA", "binary")
 
-    def sent(text: str) -> Message:
+    def message_with(text: str) -> Message:
         data = deepcopy(example.data)
         data["context"]["links"] = [{"linkType": "RELATION", "linkKind": "CAUSE", "target": {"domainId": text}}]
         return message(example, way, example.attributes, json.dumps(data).encode())
 
-    valid = [each["expected"] for each in vectors["valid"]]
-    for text, (_, rows) in zip(valid, land(engines(corpus), list(map(sent, valid))), strict=True):
+    valid = [vector["expected"] for vector in vectors["valid"]]
+    for text, (_, rows) in zip(valid, land(engines(corpus), list(map(message_with, valid))), strict=True):
         assert rows[0][1]["context"]["links"][0]["target"]["domainId"] == text
-    for _, rows in land(engines(corpus), [sent(each["input"]) for each in vectors["invalid"]]):
+    for _, rows in land(engines(corpus), [message_with(vector["input"]) for vector in vectors["invalid"]]):
         assert reason(rows) == ("invalid-payload", "payload-invalid", "payload#/context/links/0")
 
 
@@ -353,11 +357,11 @@ def test_oversized_event_is_dead_lettered(way: Way, corpus: Path, all_examples: 
     """A payload over the limit is oversized, and nothing else suffers."""
     example = all_examples[0]
     huge = json.dumps(example.data | {"customData": "A" * (17 << 20)}).encode()
-    sent = [
+    messages = [
         message(example, way, example.attributes, huge),
         message(example, way, example.attributes, json.dumps(example.data).encode()),
     ]
-    (_, first), (_, second) = land(engines(corpus), sent)
+    (_, first), (_, second) = land(engines(corpus), messages)
     assert reason(first) == ("oversized", "payload-too-large", "payload")
     assert second[0][0] != "dead_letters"
 

@@ -73,7 +73,7 @@ def test_engines_agree_on_changed_bytes() -> None:
 def changed(catalog: Catalog, dice: Dice) -> Iterator[Message]:
     for definition in catalog.definitions.values():
         for _ in range(40):
-            way = dice.choice([each for each in ways_of(definition) if each.protocol == "KAFKA"])
+            way = dice.choice([candidate for candidate in ways_of(definition) if candidate.protocol == "KAFKA"])
             message = mutate(message_of(catalog, definition, way, dice), dice, (dice.choice(BYTES),))
             if message.mutations:
                 yield message

@@ -63,14 +63,14 @@ def test_sound_target_has_no_findings() -> None:
 
 
 def test_minimised_input_still_fails() -> None:
-    given = {"a": "xx", "b": [1, {"c": "ab!cd"}], "d": b"123"}
-    *_, last = shrunk(given, lambda value: "!" in str(value.get("b")))
+    original = {"a": "xx", "b": [1, {"c": "ab!cd"}], "d": b"123"}
+    *_, last = shrunk(original, lambda value: "!" in str(value.get("b")))
     assert last == {"b": [{"c": "!"}]}
 
 
 def test_inputs_are_saved_and_loaded() -> None:
-    given = {"a": b"\xff", "b": [b"x", {"c": None}], "d": "\ud800"}
-    assert from_json(to_json(given)) == given
+    value = {"a": b"\xff", "b": [b"x", {"c": None}], "d": "\ud800"}
+    assert from_json(to_json(value)) == value
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

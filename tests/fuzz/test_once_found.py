@@ -20,9 +20,9 @@ CASES = [
 
 @pytest.mark.parametrize(("kind", "case"), CASES, ids=[f"{kind}: {case['description']}" for kind, case in CASES])
 def test_fixed_finding_stays_fixed(kind: str, case: dict[str, Any]) -> None:
-    given = from_json(case["input"])
-    found = run_case(kind_named(kind), given, Limits(memory=1 << 60))
-    assert "fault" not in found, found["detail"]
+    value = from_json(case["input"])
+    result = run_case(kind_named(kind), value, Limits(memory=1 << 60))
+    assert "fault" not in result, result["detail"]
 
 
 def test_fixed_findings_exist() -> None:

@@ -115,29 +115,29 @@ class Client:
     database: Database
     headers: dict[str, str] = field(default_factory=dict)
 
-    def send(self, method: str, url: str, sent: Any = None, **headers: str) -> Reply:
+    def send(self, method: str, url: str, content: Any = None, **headers: str) -> Reply:
         path, _, query = url.partition("?")
-        body = sent if isinstance(sent, bytes) else b"" if sent is None else json.dumps(sent).encode()
+        body = content if isinstance(content, bytes) else b"" if content is None else json.dumps(content).encode()
         named = [(name.lower().replace("_", "-"), value) for name, value in headers.items()]
         incoming = ApiRequest(method, path.removeprefix(BASE) or "/", BASE, parse_query(query), named, body)
         answer = self.service.handle(incoming)
-        content = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
-        return Reply(answer.status, answer.headers, content)
+        payload = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+        return Reply(answer.status, answer.headers, payload)
 
     def get(self, url: str, **headers: str) -> Reply:
         return self.send("GET", url, None, **headers)
 
-    def put(self, url: str, sent: Any = None, **headers: str) -> Reply:
-        return self.send("PUT", url, sent, **headers)
+    def put(self, url: str, content: Any = None, **headers: str) -> Reply:
+        return self.send("PUT", url, content, **headers)
 
-    def patch(self, url: str, sent: Any = None, **headers: str) -> Reply:
-        return self.send("PATCH", url, sent, **headers)
+    def patch(self, url: str, content: Any = None, **headers: str) -> Reply:
+        return self.send("PATCH", url, content, **headers)
 
-    def post(self, url: str, sent: Any = None, **headers: str) -> Reply:
-        return self.send("POST", url, sent, **headers)
+    def post(self, url: str, content: Any = None, **headers: str) -> Reply:
+        return self.send("POST", url, content, **headers)
 
-    def delete(self, url: str, sent: Any = None, **headers: str) -> Reply:
-        return self.send("DELETE", url, sent, **headers)
+    def delete(self, url: str, content: Any = None, **headers: str) -> Reply:
+        return self.send("DELETE", url, content, **headers)
 
 
 @pytest.fixture(scope="session")
@@ -196,7 +196,7 @@ OFFER = Offer({"jsonschema*": ("backward", "forward", "full")})
 
 
 @cache
-def made(model: str) -> tuple[Members, StoredSettings]:
+def new_rows(model: str) -> tuple[Members, StoredSettings]:
     """The rows of a new registry with a model, cached because reading the model takes longer than most tests."""
     with TemporaryDirectory() as folder, closing(open_database(f"sqlite:///{folder}/registry.db")) as database:
         make_registry(database, "test", json.loads(model), OFFER)
@@ -206,7 +206,7 @@ def made(model: str) -> tuple[Members, StoredSettings]:
 
 def serve(database: Database, model: dict[str, Any]) -> Client:
     with database.exclusive_transaction() as connection:
-        Session(connection).create(*made(json.dumps(model)))
+        Session(connection).create(*new_rows(json.dumps(model)))
     return Client(make_service(database, NoFormats(), OFFER), database)
 
 

@@ -175,10 +175,10 @@ def look(client: httpx.Client, path: str) -> State | str:
     if [version["versionid"] for version in ordered] != [str(place) for place in range(1, len(ordered) + 1)]:
         return f"Versions with gaps: {sorted(log)}"
     documents = [base64.b64decode(paper["paperbase64"]) for paper in group["papers"].values()]
-    found = int(documents[0].split()[0]) if documents else None
-    if found is not None and documents != [document(found)]:
+    number = int(documents[0].split()[0]) if documents else None
+    if number is not None and documents != [document(number)]:
         return f"half a document: {len(documents[0])} bytes"
-    return State(numbers.pop(), tuple(version["number"] for version in ordered), found)
+    return State(numbers.pop(), tuple(version["number"] for version in ordered), number)
 
 
 def check_groups(client: httpx.Client, groups: list[Group]) -> Iterator[str]:
@@ -193,13 +193,13 @@ def check_groups(client: httpx.Client, groups: list[Group]) -> Iterator[str]:
 
 def check_shared(epochs: tuple[int, int], writers: list[Writer]) -> Iterator[str]:
     """Whether each answered request gave the shared Group another epoch, between the two that it had and has."""
-    given = [epoch for writer in writers for epoch in writer.epochs]
+    answered = [epoch for writer in writers for epoch in writer.epochs]
     unknown = sum(writer.unknown for writer in writers)
     before, now = epochs
-    if len(set(given)) != len(given):
+    if len(set(answered)) != len(answered):
         yield f"an epoch of {SHARED} was given twice"
-    if not before + len(given) <= now <= before + len(given) + unknown or now < max(given, default=0):
-        yield f"{SHARED} has the epoch {now}: it was {before}, {len(given)} were answered, {unknown} were not"
+    if not before + len(answered) <= now <= before + len(answered) + unknown or now < max(answered, default=0):
+        yield f"{SHARED} has the epoch {now}: it was {before}, {len(answered)} were answered, {unknown} were not"
 
 
 def check_events(client: httpx.Client, last: str, writers: list[Writer], done: int) -> Iterator[str]:

@@ -74,9 +74,9 @@ class Sink:
 
 @contextmanager
 def sink() -> Iterator[Sink]:
-    made = Sink()
-    thread = Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    server = Sink()
+    thread = Thread(target=server.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+    yield server
+    server.server.shutdown()
+    server.server.server_close()

@@ -20,20 +20,20 @@ PAGE = "https://page.example"
 
 @pytest.mark.parametrize("method", WRITES)
 @pytest.mark.parametrize(
-    "sent", [None, "", "Bearer", "Bearer ", "Bearer secre", "Bearer secrets", "Basic secret", "secret"]
+    "authorization", [None, "", "Bearer", "Bearer ", "Bearer secre", "Bearer secrets", "Basic secret", "secret"]
 )
-def test_write_without_the_token_is_unauthorized(registry: Client, method: str, sent: str | None) -> None:
+def test_write_without_the_token_is_unauthorized(registry: Client, method: str, authorization: str | None) -> None:
     web = Web(registry, write_token="secret")
-    answer = web.send(method, "/dirs/d", "{}", **({} if sent is None else {"authorization": sent}))
+    answer = web.send(method, "/dirs/d", "{}", **({} if authorization is None else {"authorization": authorization}))
     assert answer.status_code == 401
     assert "secret" not in answer.text
     assert web.get("/dirs").json() == {}
 
 
-@pytest.mark.parametrize("sent", ["Bearer secret", "bearer secret", "Bearer  secret"])
-def test_write_with_the_token_is_accepted(registry: Client, sent: str) -> None:
+@pytest.mark.parametrize("authorization", ["Bearer secret", "bearer secret", "Bearer  secret"])
+def test_write_with_the_token_is_accepted(registry: Client, authorization: str) -> None:
     web = Web(registry, write_token="secret")
-    assert web.send("PUT", "/dirs/d", "{}", authorization=sent).status_code == 201
+    assert web.send("PUT", "/dirs/d", "{}", authorization=authorization).status_code == 201
 
 
 @pytest.mark.parametrize("method", WRITES)
@@ -133,10 +133,10 @@ def test_any_host_is_accepted_off_loopback(registry: Client, host: str) -> None:
 
 def test_foreign_host_forwarded_to_loopback_needs_allowed_host(registry: Client) -> None:
     options = {"host": "127.0.0.1", "trusted_proxies": (ip_network("127.0.0.0/8"),)}
-    for sent in ({"x_forwarded_host": "front.example"}, {"forwarded": "host=front.example"}):
-        assert Web(registry, **options).get("/", host="localhost", **sent).status_code == 400
+    for headers in ({"x_forwarded_host": "front.example"}, {"forwarded": "host=front.example"}):
+        assert Web(registry, **options).get("/", host="localhost", **headers).status_code == 400
         allowing = Web(registry, **options, allowed_hosts=(parse_allowed_host("front.example"),))
-        assert allowing.get("/", host="localhost", **sent).json()["self"] == "http://front.example/"
+        assert allowing.get("/", host="localhost", **headers).json()["self"] == "http://front.example/"
 
 
 def test_host_of_base_url_on_loopback_is_accepted(registry: Client) -> None:
@@ -185,17 +185,17 @@ def test_group_named_like_a_probe_is_not_answered_for_any_host(registry: Client)
 
 
 def test_forwarded_headers_of_a_trusted_proxy_are_used(registry: Client) -> None:
-    sent = {"x_forwarded_proto": "https", "x_forwarded_host": "front.example", "x_forwarded_prefix": "/reg"}
+    headers = {"x_forwarded_proto": "https", "x_forwarded_host": "front.example", "x_forwarded_prefix": "/reg"}
     web = Web(registry, trusted_proxies=(ip_network("10.0.0.0/8"),))
-    assert web.send("GET", "/", peer="10.1.2.3", **sent).json()["self"] == "https://front.example/reg/"
-    assert web.send("GET", "/", peer="192.0.2.1", **sent).json()["self"] == f"{HOST}/"
-    assert Web(registry).send("GET", "/", peer="10.1.2.3", **sent).json()["self"] == f"{HOST}/"
+    assert web.send("GET", "/", peer="10.1.2.3", **headers).json()["self"] == "https://front.example/reg/"
+    assert web.send("GET", "/", peer="192.0.2.1", **headers).json()["self"] == f"{HOST}/"
+    assert Web(registry).send("GET", "/", peer="10.1.2.3", **headers).json()["self"] == f"{HOST}/"
 
 
 def test_forwarded_header_of_the_nearest_proxy_counts(registry: Client) -> None:
     web = Web(registry, trusted_proxies=(ip_network("10.0.0.0/8"),))
-    sent = "host=evil.example;proto=http, host=front.example;proto=https"
-    assert web.send("GET", "/", peer="10.0.0.1", forwarded=sent).json()["self"] == "https://front.example/"
+    forwarded = "host=evil.example;proto=http, host=front.example;proto=https"
+    assert web.send("GET", "/", peer="10.0.0.1", forwarded=forwarded).json()["self"] == "https://front.example/"
     for bad in ("host=a/b", 'host="a b"', "host=a@b"):
         assert web.send("GET", "/", peer="10.0.0.1", forwarded=bad).status_code == 400
 

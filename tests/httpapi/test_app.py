@@ -292,11 +292,11 @@ def test_accept_encoding_decides_compression(accepted: str, takes: bool) -> None
 
 
 def test_blanks_around_a_header_value_are_ignored(web: Web) -> None:
-    sent = {"content_type": "text/plain \t", "xregistry_name": " \tblue bikes\t "}
-    made = web.send("PUT", "/dirs/d/files/f", b"x", **sent)
-    assert made.status_code == 201, made.text
-    shown = web.get("/dirs/d/files/f$details").json()
-    assert (shown["contenttype"], shown["name"]) == ("text/plain", "blue bikes")
+    headers = {"content_type": "text/plain \t", "xregistry_name": " \tblue bikes\t "}
+    created = web.send("PUT", "/dirs/d/files/f", b"x", **headers)
+    assert created.status_code == 201, created.text
+    details = web.get("/dirs/d/files/f$details").json()
+    assert (details["contenttype"], details["name"]) == ("text/plain", "blue bikes")
     assert web.get("/", host="registry.test ").status_code == 200
     tag = web.get("/dirs").headers["etag"]
     assert web.get("/dirs", if_none_match=f"{tag} ").status_code == 304

@@ -61,38 +61,38 @@ SUBJECTS: Final = {"/": "/", "/dirs/d": "/dirs/d", X: VERSION, VERSION: VERSION,
 
 
 @pytest.fixture
-def given(database: Database) -> Client:
+def defaults_registry(database: Database) -> Client:
     """A registry with defaults and required attributes at every level, and one entity of each kind."""
-    client = serve(database, MODEL)
-    assert client.put(X, {}).status == 201
-    return client
+    registry = serve(database, MODEL)
+    assert registry.put(X, {}).status == 201
+    return registry
 
 
 # -- names and sizes ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", LEVELS)
-def test_c_att_02_name_and_value_have_4096_bytes_at_most(given: Client, path: str) -> None:
+def test_c_att_02_name_and_value_have_4096_bytes_at_most(defaults_registry: Client, path: str) -> None:
     most = "é" * ((4096 - len("xstr")) // 2)
-    assert given.patch(path, {"xstr": most}).json["xstr"] == most
-    reply = given.patch(path, {"xstr": f"{most}a"})
+    assert defaults_registry.patch(path, {"xstr": most}).json["xstr"] == most
+    reply = defaults_registry.patch(path, {"xstr": f"{most}a"})
     assert reply.error == (400, "invalid_attribute", SUBJECTS[path])
     assert reply.json["args"]["name"] == "xstr"
-    assert given.get(path).json["xstr"] == most
-    assert given.patch(path, {"labels": {"k": "v" * 4096}}).status == 200
-    assert given.patch(path, {"labels": {"k": "v" * 4097}}).json["args"]["name"] == "labels.k"
-    assert given.patch(path, {"xdef": 10**4091}).status == 200
-    assert given.patch(path, {"xdef": 10**4092}).error[1] == "invalid_attribute"
+    assert defaults_registry.get(path).json["xstr"] == most
+    assert defaults_registry.patch(path, {"labels": {"k": "v" * 4096}}).status == 200
+    assert defaults_registry.patch(path, {"labels": {"k": "v" * 4097}}).json["args"]["name"] == "labels.k"
+    assert defaults_registry.patch(path, {"xdef": 10**4091}).status == 200
+    assert defaults_registry.patch(path, {"xdef": 10**4092}).error[1] == "invalid_attribute"
 
 
-def test_c_att_08_names_of_the_text_are_taken(given: Client) -> None:
+def test_c_att_08_names_of_the_text_are_taken(defaults_registry: Client) -> None:
     def refused(attributes: dict[str, Any], *where: str) -> tuple[int, str, str | None]:
         source: dict[str, Any] = {"groups": {"gs": {"singular": "g", "resources": {"rs": {"singular": "r"}}}}}
         at = source
         for step in where:
             at = at[step]
         at["attributes"] = attributes
-        return given.put("/modelsource", {"groups": {**MODEL["groups"], **source["groups"]}, **{
+        return defaults_registry.put("/modelsource", {"groups": {**MODEL["groups"], **source["groups"]}, **{
             name: value for name, value in source.items() if name != "groups"
         }}).error  # fmt: skip
 
@@ -161,9 +161,9 @@ def test_error_names_twenty_other_faults_at_most(given: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/dirs/d", X])
-def test_text_with_nul_or_of_great_length_is_stored(given: Client, path: str) -> None:
+def test_text_with_nul_or_of_great_length_is_stored(defaults_registry: Client, path: str) -> None:
     for value in ("\0", "a\0b", "".join(chr(0x4E00 + number * 7919 % 20000) for number in range(1350))):
-        sent = {"name": value, "labels": {"a": value}}
-        assert given.put(path, sent | ({"format": value} if path == X else {})).status == 200
-        shown = given.get(path).json
-        assert (shown["name"], shown["labels"]["a"]) == (value, value)
+        attributes = {"name": value, "labels": {"a": value}}
+        assert defaults_registry.put(path, attributes | ({"format": value} if path == X else {})).status == 200
+        stored = defaults_registry.get(path).json
+        assert (stored["name"], stored["labels"]["a"]) == (value, value)

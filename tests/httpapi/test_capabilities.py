@@ -55,8 +55,8 @@ def available(registry: Client, **kinds: bool | None) -> dict[str, Any]:
     there |= {kind: {"mutable": mutable} for kind, mutable in kinds.items() if mutable is not None}
     reply = registry.patch("/capabilities", {"available": there})
     assert reply.status == 200
-    shown: dict[str, Any] = reply.json["available"]
-    return shown
+    attributes: dict[str, Any] = reply.json["available"]
+    return attributes
 
 
 @pytest.fixture
@@ -101,10 +101,10 @@ def test_c_cap_22_whatever_is_offered_can_be_had(registry: Client) -> None:
     offers = registry.get("/capabilitiesoffered").json
     for name, offer in offers.items():
         for value in offer.get("enum", ()):
-            wanted = {"manual", "1.0-rc4"} & set(FRESH[name]) | {value} if offer["type"] == "array" else value
-            sent = {name: sorted(wanted) if isinstance(wanted, set) else wanted}
-            expected = (200, sent[name]) if name != "versionmodes" else (400, None)
-            reply = registry.patch("/capabilities", sent)
+            chosen = {"manual", "1.0-rc4"} & set(FRESH[name]) | {value} if offer["type"] == "array" else value
+            capabilities = {name: sorted(chosen) if isinstance(chosen, set) else chosen}
+            expected = (200, capabilities[name]) if name != "versionmodes" else (400, None)
+            reply = registry.patch("/capabilities", capabilities)
             assert (reply.status, reply.json.get(name)) == expected
     registry.patch("/", {"capabilities": None})
     for kind, offer in offers["available"]["attributes"].items():
@@ -131,8 +131,8 @@ def test_c_cap_05_not_by_another_way_either(registry: Client) -> None:
 
 
 def test_specversions_ignore_the_patch_number(registry: Client) -> None:
-    for sent in (["1.0.1-rc4"], ["1.0.7-RC4", "1.0-rc4"]):
-        assert registry.patch("/capabilities", {"specversions": sent}).json["specversions"] == ["1.0-rc4"]
+    for versions in (["1.0.1-rc4"], ["1.0.7-RC4", "1.0-rc4"]):
+        assert registry.patch("/capabilities", {"specversions": versions}).json["specversions"] == ["1.0-rc4"]
     assert (
         registry.put("/capabilities", {"specversions": ["1.0.0-rc4", "1.0.3-rc2"], "versionmodes": ["*"]}).status == 200
     )

@@ -19,7 +19,7 @@ TEXT = json.dumps({"name": "packed", "description": "d" * 500}).encode()
 URL = "/dirs/d"
 
 
-def shown(value: str | bytes) -> str:
+def label(value: str | bytes) -> str:
     return value if isinstance(value, str) else f"{len(value)} bytes"
 
 
@@ -50,7 +50,7 @@ def streamed(body: bytes) -> bytes:
         ("zstd, gzip", gzip.compress(zstd(TEXT))),
         ("gzip, gzip", gzip.compress(gzip.compress(TEXT))),
     ],
-    ids=shown,
+    ids=label,
 )
 def test_encoded_body_is_decoded(registry: Client, coding: str, body: bytes) -> None:
     answer = Web(registry).send("PUT", URL, body, Content_Encoding=coding)
@@ -100,7 +100,7 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize(
-    ("coding", "body"), [(coding, body) for coding, bodies in CORRUPT.items() for body in bodies], ids=shown
+    ("coding", "body"), [(coding, body) for coding, bodies in CORRUPT.items() for body in bodies], ids=label
 )
 def test_corrupt_body_is_a_parsing_error(registry: Client, coding: str, body: bytes) -> None:
     answer = Web(registry).send("PUT", URL, body, Content_Encoding=coding)

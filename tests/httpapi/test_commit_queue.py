@@ -36,8 +36,8 @@ def together(registry: Client, *writes: tuple[str, Any]) -> list[Reply]:
         first = pool.submit(registry.service.write, hold)
         assert is_busy.wait(10)
         waiting = []
-        for path, sent in writes:  # in this order
-            waiting.append(pool.submit(registry.put, path, sent))
+        for path, content in writes:  # in this order
+            waiting.append(pool.submit(registry.put, path, content))
             while len(registry.service.commit_queue) < len(waiting):
                 pass
         may_continue.set()

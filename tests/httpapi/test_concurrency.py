@@ -89,8 +89,8 @@ def test_stale_epoch_prevents_a_lost_update(servers: list[Server]) -> None:
 def test_entity_created_concurrently_is_created_once(servers: list[Server]) -> None:
     ids = [f"r{place}" for place in range(12)]
     answers = together(servers, lambda client, _: [client.put(f"/dirs/made/files/{id_}", json={}) for id_ in ids])
-    made = Counter(answer.json()["xid"] for answer in answers if answer.status_code == 201)
-    assert made == {f"/dirs/made/files/{id_}": 1 for id_ in ids}
+    created = Counter(answer.json()["xid"] for answer in answers if answer.status_code == 201)
+    assert created == {f"/dirs/made/files/{id_}": 1 for id_ in ids}
     assert {answer.status_code for answer in answers} == {200, 201}
     with servers[-1].client() as client:
         group = client.get("/dirs/made").json()
@@ -104,10 +104,10 @@ def test_concurrent_automatic_version_ids_are_distinct(servers: list[Server]) ->
     ids = sorted(int(answer.json()["versionid"]) for answer in answers)
     assert ids == list(range(1, 1 + WRITERS * 8))
     with servers[-1].client() as client:
-        shown = client.get(f"{path}?inline=versions").json()
-    assert [version["isdefault"] for version in shown["versions"].values()].count(True) == 1
-    assert shown["versionscount"] == len(ids)
-    ancestors = [int(version["ancestorid"]) for version in shown["versions"].values()]
+        resource = client.get(f"{path}?inline=versions").json()
+    assert [version["isdefault"] for version in resource["versions"].values()].count(True) == 1
+    assert resource["versionscount"] == len(ids)
+    ancestors = [int(version["ancestorid"]) for version in resource["versions"].values()]
     assert sorted(ancestors) == [1, *range(1, len(ids))], "each Version follows the one before it, the first itself"
 
 
@@ -169,11 +169,11 @@ def _compare(client: httpx.Client, events: list[dict[str, Any]]) -> None:
                 there.remove(event["subject"])
             else:
                 assert event["subject"] in there, event
-    found = client.get("/dirs?inline=files.versions").json()
-    shown = {
-        xid for group in found.values() if group["dirid"].startswith("churn") for xid in [group["xid"], *_below(group)]
+    groups = client.get("/dirs?inline=files.versions").json()
+    xids = {
+        xid for group in groups.values() if group["dirid"].startswith("churn") for xid in [group["xid"], *_below(group)]
     }
-    assert shown == there
+    assert xids == there
 
 
 def _below(group: dict[str, Any]) -> Iterator[str]:

@@ -34,13 +34,13 @@ DURABLE = {
 
 def test_commit_is_durable(registry: Client) -> None:
     """What the connection that writes says of it."""
-    wanted = DURABLE[registry.database.engine.dialect.name]
+    expected = DURABLE[registry.database.engine.dialect.name]
 
     def settings(session: Session) -> dict[str, object]:
         driver = driver_of(session._connection)
-        return {asked: driver.execute(asked).fetchone()[0] for asked in wanted}
+        return {asked: driver.execute(asked).fetchone()[0] for asked in expected}
 
-    assert registry.service.write(settings) == wanted
+    assert registry.service.write(settings) == expected
 
 
 def test_migration_versions_are_listed_by_their_files() -> None:
@@ -152,8 +152,8 @@ def test_migration_stores_counts_in_groups(registry: Client) -> None:
     assert registry.get("/dirs").body == before
     assert registry.put("/dirs/e/datas/new", {}).status == 201
     assert registry.delete("/dirs/d/datas/a").status == 204
-    found = registry.get("/dirs").json
-    assert [found[name]["datascount"] for name in "def"] == [1, 1, 1]
+    directories = registry.get("/dirs").json
+    assert [directories[name]["datascount"] for name in "def"] == [1, 1, 1]
     with registry.database.transaction() as connection:
         assert not inspect(connection).has_table("counts")
 
@@ -163,11 +163,11 @@ def test_migration_stores_meta_timestamps_as_keys(registry: Client) -> None:
     for i, time in enumerate(times):
         assert registry.put(f"/dirs/d/datas/r{i}", {"meta": {"createdat": time}}).status == 201
     with registry.database.transaction() as connection:
-        kept = connection.exec_driver_sql("SELECT createdat FROM resources ORDER BY folded").scalars().all()
+        stored = connection.exec_driver_sql("SELECT createdat FROM resources ORDER BY folded").scalars().all()
         for i, time in enumerate(times):
             connection.exec_driver_sql(f"UPDATE resources SET createdat = '{time}' WHERE folded = 'r{i}'")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0006'")
     migrate(registry.database)
     with registry.database.transaction() as connection:
-        assert connection.exec_driver_sql("SELECT createdat FROM resources ORDER BY folded").scalars().all() == kept
-    assert kept == [instant_key(time) for time in times]
+        assert connection.exec_driver_sql("SELECT createdat FROM resources ORDER BY folded").scalars().all() == stored
+    assert stored == [instant_key(time) for time in times]

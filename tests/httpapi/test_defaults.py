@@ -33,9 +33,9 @@ def test_c_sdv(registry: Client) -> None:
 
 def test_c_sdv_is_stronger_than_what_is_sent(registry: Client) -> None:
     registry.post(f"{X}/versions", {"a": {}, "b": {}})
-    sent = {"defaultversionid": "none", "defaultversionsticky": True}
-    assert registry.put(f"{X}/meta?setdefaultversionid=a", sent).json["defaultversionid"] == "a"
-    registry.put(f"{X}?setdefaultversionid=null", {"meta": sent})
+    choice = {"defaultversionid": "none", "defaultversionsticky": True}
+    assert registry.put(f"{X}/meta?setdefaultversionid=a", choice).json["defaultversionid"] == "a"
+    registry.put(f"{X}?setdefaultversionid=null", {"meta": choice})
     assert default_of(registry, X) == ("b", False)
     registry.put(f"{D}/new?setdefaultversionid=v1", {"versions": {"v1": {}, "v2": {}}})
     assert default_of(registry, f"{D}/new") == ("v1", True)
@@ -44,7 +44,7 @@ def test_c_sdv_is_stronger_than_what_is_sent(registry: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "url", "sent", "code"),
+    ("method", "url", "content", "code"),
     [
         ("PATCH", f"{X}?setdefaultversionid=z", {}, "unknown_id"),
         ("PATCH", f"{X}?setdefaultversionid=", {}, "bad_defaultversionid"),
@@ -61,6 +61,6 @@ def test_c_sdv_is_stronger_than_what_is_sent(registry: Client) -> None:
         ("POST", f"{D}/new?setdefaultversionid=z", {}, "unknown_id"),
     ],
 )
-def test_c_sdv_errors(registry: Client, method: str, url: str, sent: Any, code: str) -> None:
+def test_c_sdv_errors(registry: Client, method: str, url: str, content: Any, code: str) -> None:
     registry.post(f"{X}/versions", {"a": {}, "b": {}})
-    assert refuses(registry, method, url, sent, code)["status"] == 400
+    assert refuses(registry, method, url, content, code)["status"] == 400

@@ -30,7 +30,7 @@ def test_string_document_is_json_if_its_content_type_is(registry: Client, type_:
 
 def test_string_document_without_content_type_is_valid_json(registry: Client) -> None:
     versions = f"{F}/versions"
-    for method, path, sent in (
+    for method, path, content in (
         ("PUT", f"{F}$details", {"file": 'he said "hi"'}),
         ("PATCH", f"{F}$details", {"file": 'he said "hi"'}),
         ("POST", f"{F}$details", {"file": 'he said "hi"'}),
@@ -39,11 +39,11 @@ def test_string_document_without_content_type_is_valid_json(registry: Client) ->
         ("POST", "/dirs/d", {"files": {"f": {"file": 'he said "hi"'}}}),
     ):
         registry.delete("/dirs")
-        assert registry.send(method, path, sent).status in (200, 201)
+        assert registry.send(method, path, content).status in (200, 201)
         reply = registry.get(F)
         assert (reply.headers["Content-Type"], reply.json) == ("application/json", 'he said "hi"'), method
-        shown = registry.get(f"{F}$details?inline=file").json
-        assert (shown["contenttype"], shown["file"]) == ("application/json", 'he said "hi"')
+        details = registry.get(f"{F}$details?inline=file").json
+        assert (details["contenttype"], details["file"]) == ("application/json", 'he said "hi"')
 
 
 def test_string_document_of_a_patch_keeps_to_the_stored_content_type(registry: Client) -> None:
@@ -58,9 +58,9 @@ def test_string_document_of_a_patch_keeps_to_the_stored_content_type(registry: C
 @pytest.mark.parametrize(("form", "stored"), [("json", b'"text"'), ("binary", b'"text"'), ("string", b"text")])
 def test_string_document_follows_the_typemap(registry: Client, form: str, stored: bytes) -> None:
     registry.put("/modelsource", model_with("files", typemap={"application/json": form}))
-    shown = registry.put(f"{F}$details?inline=file", {"file": "text"}).json
-    assert (registry.get(F).body, shown["contenttype"]) == (stored, "application/json")
-    assert shown.get("file", "text") == "text"
+    details = registry.put(f"{F}$details?inline=file", {"file": "text"}).json
+    assert (registry.get(F).body, details["contenttype"]) == (stored, "application/json")
+    assert details.get("file", "text") == "text"
 
 
 DEEP = b"[" * 81 + b"]" * 81

@@ -36,17 +36,17 @@ def fresh(database: Database) -> Client:
     return serve(database, builtin_model())
 
 
-def put(client: Client, path: str, sent: Source) -> Source:
-    reply = client.put(path, sent)
+def put(client: Client, path: str, entity: Source) -> Source:
+    reply = client.put(path, entity)
     assert reply.status in (200, 201), reply.body
-    shown: Source = reply.json
-    return shown
+    stored: Source = reply.json
+    return stored
 
 
-def refused(client: Client, path: str, sent: Source) -> tuple[str, str]:
+def refused(client: Client, path: str, entity: Source) -> tuple[str, str]:
     """The error of an attribute, and its name; nothing is changed."""
     before = client.get("/?inline").body
-    body = client.put(path, sent).json
+    body = client.put(path, entity).json
     assert body["subject"] in (path, f"{path.removesuffix('$details')}/versions/1"), body
     assert client.get("/?inline").body == before
     args = body["args"]
@@ -59,11 +59,11 @@ def refused(client: Client, path: str, sent: Source) -> tuple[str, str]:
 def test_messages_have_no_document_and_one_version(fresh: Client) -> None:
     type_ = fresh.get("/model").json["groups"]["messagegroups"]["resources"]["messages"]
     assert (type_["singular"], type_["hasdocument"], type_["maxversions"]) == ("message", False, 1)
-    shown = put(fresh, MESSAGE, {"envelope": "CloudEvents/1.0", "envelopemetadata": {}})
-    assert (shown["messageid"], shown["versionid"], shown["self"].endswith(MESSAGE)) == ("m", "1", True)
+    message = put(fresh, MESSAGE, {"envelope": "CloudEvents/1.0", "envelopemetadata": {}})
+    assert (message["messageid"], message["versionid"], message["self"].endswith(MESSAGE)) == ("m", "1", True)
     assert put(fresh, f"{MESSAGE}/versions/2", {"name": "n"})["isdefault"] is True
-    shown = fresh.get(MESSAGE).json
-    assert (shown["versionid"], shown["versionscount"], shown["name"]) == ("2", 1, "n")
+    message = fresh.get(MESSAGE).json
+    assert (message["versionid"], message["versionscount"], message["name"]) == ("2", 1, "n")
     assert fresh.patch(f"{MESSAGE}/meta", {"defaultversionsticky": True}).error[1] == "setdefaultversionsticky_false"
 
 
@@ -71,23 +71,23 @@ def test_messages_have_no_document_and_one_version(fresh: Client) -> None:
 def test_envelope_defines_its_metadata(fresh: Client, envelope: str) -> None:
     metadata = {"type": {"value": "a.b"}, "source": {}, "time": {}, "subject": {"type": "string"}, "ext": {}}
     options = {"mode": "structured", "format": "application/cloudevents+json", "more": [1]}
-    sent = {"envelope": envelope, "envelopemetadata": metadata, "envelopeoptions": options}
-    shown = put(fresh, MESSAGE, sent)
-    assert (shown["envelope"], shown["envelopeoptions"]) == (envelope, options)
-    assert shown["envelopemetadata"] == {
+    message = {"envelope": envelope, "envelopemetadata": metadata, "envelopeoptions": options}
+    stored = put(fresh, MESSAGE, message)
+    assert (stored["envelope"], stored["envelopeoptions"]) == (envelope, options)
+    assert stored["envelopemetadata"] == {
         "type": {"type": "string", "value": "a.b", "required": True},
         "source": {"type": "uritemplate", "required": True},
         "time": {"type": "timestamp", "required": False},
         "subject": {"type": "string", "required": False},
         "ext": {"type": "string", "required": False},
     }
-    assert fresh.put("/messagegroups/g/messages/n", shown["envelopemetadata"]).error[1] == "unknown_attribute"
+    assert fresh.put("/messagegroups/g/messages/n", stored["envelopemetadata"]).error[1] == "unknown_attribute"
     again = {**fresh.get(MESSAGE).json, "name": "again"}
-    assert put(fresh, MESSAGE, again)["envelopemetadata"] == shown["envelopemetadata"]
+    assert put(fresh, MESSAGE, again)["envelopemetadata"] == stored["envelopemetadata"]
 
 
 @pytest.mark.parametrize(
-    ("sent", "name"),
+    ("message", "name"),
     [
         ({"envelopemetadata": {}}, "envelopemetadata"),
         ({"envelopeoptions": {}}, "envelopeoptions"),
@@ -104,8 +104,8 @@ def test_envelope_defines_its_metadata(fresh: Client, envelope: str) -> None:
         ({"message": {}}, "message"),
     ],
 )
-def test_unknown_message_attribute_is_rejected(fresh: Client, sent: Source, name: str) -> None:
-    assert refused(fresh, MESSAGE, sent) == ("unknown_attribute", name)
+def test_unknown_message_attribute_is_rejected(fresh: Client, message: Source, name: str) -> None:
+    assert refused(fresh, MESSAGE, message) == ("unknown_attribute", name)
 
 
 def metadata(**attributes: Any) -> Source:
@@ -120,7 +120,7 @@ def options(protocol: str, **members: Any) -> Source:
 
 
 @pytest.mark.parametrize(
-    ("sent", "name"),
+    ("message", "name"),
     [
         (metadata(id={"type": "integer"}), "envelopemetadata.id.type"),
         (metadata(id={"required": False}), "envelopemetadata.id.required"),
@@ -150,24 +150,24 @@ def options(protocol: str, **members: Any) -> Source:
         ({"basemessageuri": "/a"}, "basemessageuri"),
     ],
 )
-def test_invalid_message_value_is_rejected(fresh: Client, sent: Source, name: str) -> None:
-    assert refused(fresh, MESSAGE, sent) == ("invalid_attribute", name)
+def test_invalid_message_value_is_rejected(fresh: Client, message: Source, name: str) -> None:
+    assert refused(fresh, MESSAGE, message) == ("invalid_attribute", name)
 
 
 @pytest.mark.parametrize(
-    ("sent", "name"),
+    ("message", "name"),
     [
         (options("MQTT/5.0", user_properties=[{}]), "protocoloptions.user_properties[0].name"),
         (options("KAFKA", headers={"a": {}}), "protocoloptions.headers.a.name"),
         (options("HTTP", headers=[{"name": "a"}, {"value": "b"}]), "protocoloptions.headers[1].name"),
     ],
 )
-def test_missing_message_attribute_is_rejected(fresh: Client, sent: Source, name: str) -> None:
-    assert refused(fresh, MESSAGE, sent) == ("required_attribute_missing", name)
+def test_missing_message_attribute_is_rejected(fresh: Client, message: Source, name: str) -> None:
+    assert refused(fresh, MESSAGE, message) == ("required_attribute_missing", name)
 
 
 @pytest.mark.parametrize(
-    ("sent", "expected"),
+    ("message", "expected"),
     [
         (
             options("AMQP/1.0", header={}),
@@ -185,9 +185,9 @@ def test_missing_message_attribute_is_rejected(fresh: Client, sent: Source, name
         (options("NATS", headers=[{}], reply="{r}"), {"headers": [{"required": False}], "reply": "{r}"}),
     ],
 )
-def test_protocol_defines_its_options(fresh: Client, sent: Source, expected: Source) -> None:
-    shown = put(fresh, MESSAGE, sent)
-    assert (shown["protocol"], shown["protocoloptions"]) == (sent["protocol"], expected)
+def test_protocol_defines_its_options(fresh: Client, message: Source, expected: Source) -> None:
+    stored = put(fresh, MESSAGE, message)
+    assert (stored["protocol"], stored["protocoloptions"]) == (message["protocol"], expected)
 
 
 def test_options_of_another_protocol_are_rejected(fresh: Client) -> None:
@@ -210,21 +210,21 @@ def test_message_base_is_stored(fresh: Client, base: str) -> None:
 
 
 def test_message_schemas_are_stored(fresh: Client) -> None:
-    sent = {
+    message = {
         "dataschemaformat": DRAFT7,
         "dataschema": {"A b": [1, {"c": True}]},
         "dataschemauri": "#/schemagroups/g/schemas/s",
         "dataschemaxid": SCHEMA,
         "datacontenttype": "application/json",
     }
-    assert put(fresh, MESSAGE, sent).items() >= sent.items()
+    assert put(fresh, MESSAGE, message).items() >= message.items()
     for xid in (f"{SCHEMA}/versions/1", "/schemagroups/g", MESSAGE):
         assert put(fresh, MESSAGE, {"dataschemaxid": xid})["dataschemaxid"] == xid
 
 
 def test_messagegroup_accepts_extensions_and_other_protocols(fresh: Client) -> None:
-    sent = {"envelope": "CloudEvents/1.0", "protocol": "KAFKA", "x": {"Y": [1]}}
-    assert put(fresh, "/messagegroups/g", sent).items() >= sent.items()
+    group = {"envelope": "CloudEvents/1.0", "protocol": "KAFKA", "x": {"Y": [1]}}
+    assert put(fresh, "/messagegroups/g", group).items() >= group.items()
     assert refused(fresh, "/messagegroups/g", {"envelope": 5}) == ("invalid_attribute", "envelope")
 
 
@@ -233,14 +233,14 @@ def test_messagegroup_accepts_extensions_and_other_protocols(fresh: Client) -> N
 
 def test_endpoint_contains_messages(fresh: Client) -> None:
     put(fresh, MESSAGE, {"name": "n"})
-    shown = put(fresh, f"{ENDPOINT}/messages/m", {"meta": {"xref": MESSAGE}})
-    assert (shown["name"], shown["xid"]) == ("n", f"{ENDPOINT}/messages/m")
+    message = put(fresh, f"{ENDPOINT}/messages/m", {"meta": {"xref": MESSAGE}})
+    assert (message["name"], message["xid"]) == ("n", f"{ENDPOINT}/messages/m")
     assert put(fresh, f"{ENDPOINT}/messages/own", metadata(id={}))["envelopemetadata"]["id"]["required"] is True
     assert fresh.get(ENDPOINT).json["messagescount"] == 2
 
 
 @pytest.mark.parametrize(
-    ("sent", "name"),
+    ("endpoint", "name"),
     [
         ({"usage": "producer"}, "usage"),
         ({"usage": ["producer", "reader"]}, "usage[1]"),
@@ -267,8 +267,8 @@ def test_endpoint_contains_messages(fresh: Client) -> None:
         ({"envelope": "CloudEvents/1.0", "envelopeoptions": {"mode": "batch"}}, "envelopeoptions.mode"),
     ],
 )
-def test_invalid_endpoint_value_is_rejected(fresh: Client, sent: Source, name: str) -> None:
-    assert refused(fresh, ENDPOINT, sent) == ("invalid_attribute", name)
+def test_invalid_endpoint_value_is_rejected(fresh: Client, endpoint: Source, name: str) -> None:
+    assert refused(fresh, ENDPOINT, endpoint) == ("invalid_attribute", name)
 
 
 @pytest.mark.parametrize(
@@ -285,20 +285,20 @@ def test_endpoint_options_have_defaults(fresh: Client, protocol: str, expected: 
     assert put(fresh, ENDPOINT, options(protocol))["protocoloptions"] == expected
     more = {"deployed": False, "endpoints": [{"uri": "x://h:1", "more": 1}], "Extra": 1}
     assert refused(fresh, "/endpoints/n", options(protocol, **more)) == ("invalid_attribute", "protocoloptions.Extra")
-    shown = put(fresh, ENDPOINT, options(protocol, **{name: more[name] for name in ("deployed", "endpoints")}))
-    assert shown["protocoloptions"] == {**expected, "deployed": False, "endpoints": more["endpoints"]}
+    endpoint = put(fresh, ENDPOINT, options(protocol, **{name: more[name] for name in ("deployed", "endpoints")}))
+    assert endpoint["protocoloptions"] == {**expected, "deployed": False, "endpoints": more["endpoints"]}
     assert "protocoloptions" not in put(fresh, ENDPOINT, {"protocol": protocol})
 
 
 def test_kafka_endpoint_options_have_defaults(fresh: Client) -> None:
-    shown = put(fresh, ENDPOINT, options("KAFKA", endpoints=[{"bootstrap.servers": ["a:1"]}], acks=-1))
-    found = shown["protocoloptions"]
+    endpoint = put(fresh, ENDPOINT, options("KAFKA", endpoints=[{"bootstrap.servers": ["a:1"]}], acks=-1))
+    stored = endpoint["protocoloptions"]
     expected = {"bootstrap.servers": ["a:1"], "security.protocol": "PLAINTEXT", "sasl.mechanism": "PLAIN"}
-    assert (found["endpoints"], found["acks"], found["deployed"]) == ([expected], -1, True)
+    assert (stored["endpoints"], stored["acks"], stored["deployed"]) == ([expected], -1, True)
 
 
 def test_endpoint_accepts_extensions_and_other_protocols(fresh: Client) -> None:
-    sent = {
+    endpoint = {
         "usage": ["subscriber", "consumer"],
         "channel": "c",
         "messagegroups": ["/messagegroups/g", "http://h/g", "#/messagegroups/g"],
@@ -307,7 +307,7 @@ def test_endpoint_accepts_extensions_and_other_protocols(fresh: Client) -> None:
         "protocol": "SMTP",
         "protocoloptions": {"anything": 1},
     }
-    assert put(fresh, ENDPOINT, sent).items() >= sent.items()
+    assert put(fresh, ENDPOINT, endpoint).items() >= endpoint.items()
 
 
 # -- schemas ----------------------------------------------------------------------------------------------------------
@@ -322,9 +322,9 @@ def test_c_sch_01_and_05_the_types_of_schemas(fresh: Client) -> None:
         ["schema", True, 0, True, True, False],
     )
     assert put(fresh, "/schemagroups/g", {"x": {"Y": 1}})["x"] == {"Y": 1}
-    shown = put(fresh, f"{SCHEMA}$details", {"format": "Other/1", "x": [1], "schema": "text"})
-    assert (shown["x"], shown["formatvalidated"], bool(shown["formatvalidatedreason"])) == ([1], False, True)
-    assert shown["self"].endswith(f"{SCHEMA}$details")
+    details = put(fresh, f"{SCHEMA}$details", {"format": "Other/1", "x": [1], "schema": "text"})
+    assert (details["x"], details["formatvalidated"], bool(details["formatvalidatedreason"])) == ([1], False, True)
+    assert details["self"].endswith(f"{SCHEMA}$details")
 
 
 def test_c_sch_02_every_version_has_the_format_of_all(fresh: Client) -> None:
@@ -347,8 +347,8 @@ def test_c_sch_02_every_version_has_the_format_of_all(fresh: Client) -> None:
 def test_c_sch_03_a_group_without_a_format_has_schemas_of_any(fresh: Client) -> None:
     put(fresh, f"{SCHEMA}$details", {"format": DRAFT7, "schema": OBJECT})
     put(fresh, "/schemagroups/g/schemas/a$details", {"format": "Avro/1.9", "schema": {"type": "int"}})
-    found = fresh.get("/schemagroups/g/schemas").json
-    assert {version["format"] for version in found.values()} == {DRAFT7, "Avro/1.9"}
+    schemas = fresh.get("/schemagroups/g/schemas").json
+    assert {version["format"] for version in schemas.values()} == {DRAFT7, "Avro/1.9"}
 
 
 def test_c_sch_04_a_group_gives_its_format(fresh: Client) -> None:
@@ -370,8 +370,8 @@ XSD = '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="
     [(DRAFT7, OBJECT), ("Avro/1.9", {"type": "int"}), ("JsonStructure/draft-04", STRUCTURE)],
 )
 def test_c_sch_07_json_is_shown_as_json(fresh: Client, format_: str, document: Source) -> None:
-    shown = put(fresh, f"{SCHEMA}$details?inline=schema", {"format": format_, "schema": document})
-    assert (shown["schema"], shown["contenttype"], shown["formatvalidated"]) == (document, "application/json", True)
+    stored = put(fresh, f"{SCHEMA}$details?inline=schema", {"format": format_, "schema": document})
+    assert (stored["schema"], stored["contenttype"], stored["formatvalidated"]) == (document, "application/json", True)
     put(fresh, f"{SCHEMA}$details", {"format": format_, "schema": document, "contenttype": "application/x+json"})
     assert fresh.get(f"{SCHEMA}$details?inline=schema").json["schema"] == document
 
@@ -380,17 +380,17 @@ def test_c_sch_07_json_is_shown_as_json(fresh: Client, format_: str, document: S
     ("format_", "document"), [("XSD/1.1", XSD), ("Protobuf/3", 'syntax = "proto3"; message M { string a = 1; }')]
 )
 def test_c_sch_07_texts_are_shown_as_strings(fresh: Client, format_: str, document: str) -> None:
-    def shown(**sent: str) -> Source:
-        put(fresh, f"{SCHEMA}$details", {"format": format_, "schema": document, **sent})
+    def stored_document(**attributes: str) -> Source:
+        put(fresh, f"{SCHEMA}$details", {"format": format_, "schema": document, **attributes})
         return {
             name: value
             for name, value in fresh.get(f"{SCHEMA}$details?inline=schema").json.items()
             if name in ("schema", "schemabase64")
         }
 
-    assert shown(contenttype="text/plain") == {"schema": document}
+    assert stored_document(contenttype="text/plain") == {"schema": document}
     encoded = base64.b64encode(document.encode()).decode()
-    assert shown(contenttype="application/xml") == {"schemabase64": encoded}
+    assert stored_document(contenttype="application/xml") == {"schemabase64": encoded}
 
 
 @pytest.mark.parametrize(("format_", "syntax"), [("Protobuf/3", "proto2"), ("protobuf/2", "proto3")])
@@ -408,9 +408,9 @@ def test_c_sch_08_documents_with_their_media_types(fresh: Client) -> None:
         assert (
             fresh.put(f"{SCHEMA}/versions/{id_}", document, xregistry_format=DRAFT7, content_type=type_).status == 201
         )
-    found = [fresh.get(path) for path in (SCHEMA, f"{SCHEMA}/versions/1", f"{SCHEMA}/versions/2")]
-    assert [reply.json["title"] for reply in found] == ["2", "1", "2"]
-    types = [reply.headers["Content-Type"] for reply in found]
+    replies = [fresh.get(path) for path in (SCHEMA, f"{SCHEMA}/versions/1", f"{SCHEMA}/versions/2")]
+    assert [reply.json["title"] for reply in replies] == ["2", "1", "2"]
+    types = [reply.headers["Content-Type"] for reply in replies]
     assert types == ["application/json", "application/schema+json", "application/json"]
 
 
@@ -430,8 +430,8 @@ def test_c_sch_10_incompatible_versions_are_refused(fresh: Client, rule: str) ->
     assert reply.error == (400, "compatibility_violation", SCHEMA)
     assert reply.json["args"] == {"compat": rule}
     assert fresh.get("/schemagroups?inline").body == before
-    shown = put(fresh, f"{SCHEMA}/versions/2$details", {"format": DRAFT7, "schema": {**OBJECT, "title": "t"}})
-    assert shown["compatibilityvalidated"] is True
+    details = put(fresh, f"{SCHEMA}/versions/2$details", {"format": DRAFT7, "schema": {**OBJECT, "title": "t"}})
+    assert details["compatibilityvalidated"] is True
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -498,14 +498,14 @@ FILE: Source = {
 
 
 def test_c_ce_02_and_04_a_file_is_put_whole(fresh: Client) -> None:
-    shown = put(fresh, "/?inline", FILE)
-    assert (shown["endpointscount"], shown["endpointsurl"]) == (1, "http://registry.test/endpoints")
-    assert shown["endpoints"]["e"]["messagegroups"] == FILE["endpoints"]["e"]["messagegroups"]
-    messages = shown["messagegroups"]["g"]["messages"]
-    for id_, sent in FILE["messagegroups"]["g"]["messages"].items():
+    stored = put(fresh, "/?inline", FILE)
+    assert (stored["endpointscount"], stored["endpointsurl"]) == (1, "http://registry.test/endpoints")
+    assert stored["endpoints"]["e"]["messagegroups"] == FILE["endpoints"]["e"]["messagegroups"]
+    messages = stored["messagegroups"]["g"]["messages"]
+    for id_, message in FILE["messagegroups"]["g"]["messages"].items():
         for name in ("dataschemauri", "basemessageuri"):
-            assert messages[id_].get(name) == sent.get(name)
-    assert shown["schemagroups"]["g"]["schemas"]["s"]["schema"] == OBJECT
+            assert messages[id_].get(name) == message.get(name)
+    assert stored["schemagroups"]["g"]["schemas"]["s"]["schema"] == OBJECT
     assert fresh.put("/", {**FILE, "registryid": "other"}).error == (400, "mismatched_id", "/")
     assert fresh.put("/?ignore=id", {**FILE, "registryid": "other"}).status == 200
 
@@ -513,8 +513,8 @@ def test_c_ce_02_and_04_a_file_is_put_whole(fresh: Client) -> None:
 @pytest.mark.parametrize("collection", ["endpoints", "messagegroups", "schemagroups"])
 def test_c_ce_02_any_collection_may_be_missing(fresh: Client, collection: str) -> None:
     part = {name: value for name, value in FILE.items() if not name.startswith(collection)}
-    shown = put(fresh, "/?inline", part)
-    assert {name: len(shown[name]) for name in ("endpoints", "messagegroups", "schemagroups")} == {
+    stored = put(fresh, "/?inline", part)
+    assert {name: len(stored[name]) for name in ("endpoints", "messagegroups", "schemagroups")} == {
         name: int(name != collection) for name in ("endpoints", "messagegroups", "schemagroups")
     }
 

@@ -72,14 +72,14 @@ def check(reply: Reply, name: str, subject: str | None, args: dict[str, str]) ->
     assert reply.headers["Content-Type"] == "application/json; charset=utf-8"
     assert reply.headers["Link"] == f"<{BASE}>;rel=xregistry-root"
     assert body.get("subject") == subject
-    found = body.get("args", {})
+    arguments = body.get("args", {})
     if "error_detail" in type_.args:
-        assert found.pop("error_detail")
-    assert found == args
+        assert arguments.pop("error_detail")
+    assert arguments == args
     assert set(body) <= {"type", "title", "detail", "subject", "args"}
     assert "args" not in body or type_.args
-    shown = [*args.values(), subject or ""] if "<subject>" in type_.title else args.values()
-    assert all(text in body["title"] for text in shown)
+    texts = [*args.values(), subject or ""] if "<subject>" in type_.title else args.values()
+    assert all(text in body["title"] for text in texts)
 
 
 # -- types that need more than a request ----------------------------------------------------------------------------

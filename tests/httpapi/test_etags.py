@@ -74,8 +74,8 @@ def test_etag_changes_with_the_bytes(registry: Client) -> None:
     web = Web(registry)
     registry.put("/dirs/d", {})
     before = _seen(web)
-    for method, url, sent in WRITES:
-        done = registry.send(method, url, sent)
+    for method, url, content in WRITES:
+        done = registry.send(method, url, content)
         assert done.status < 300, (method, url, done.body)
         after = _seen(web)
         for path in URLS:
@@ -130,10 +130,10 @@ def test_compressed_response_is_deterministic(registry: Client) -> None:
     assert (packed[:2], packed[4:8]) == (b"\x1f\x8b", bytes(4))  # gzip, and no time in it
 
 
-@pytest.mark.parametrize("sent", ['"other"', '"other", "more"', "other", ""])
-def test_stale_if_none_match_returns_200(registry: Client, sent: str) -> None:
+@pytest.mark.parametrize("tags", ['"other"', '"other", "more"', "other", ""])
+def test_stale_if_none_match_returns_200(registry: Client, tags: str) -> None:
     registry.put(f"{DATA}/x", {})
-    assert Web(registry).get(f"{DATA}/x", If_None_Match=sent).status_code == 200
+    assert Web(registry).get(f"{DATA}/x", If_None_Match=tags).status_code == 200
 
 
 def test_if_none_match_star_returns_304(registry: Client) -> None:
@@ -163,5 +163,5 @@ def test_etag_does_not_depend_on_the_origin(registry: Client) -> None:
 def test_if_none_match_lines_are_one_list(registry: Client) -> None:
     registry.put(f"{DATA}/x", {})
     tag = Web(registry).get(f"{DATA}/x").headers["etag"]
-    sent = [("if-none-match", '"other"'), ("if-none-match", tag)]
-    assert Web(registry).send_lines("GET", f"{DATA}/x", sent).status_code == 304
+    headers = [("if-none-match", '"other"'), ("if-none-match", tag)]
+    assert Web(registry).send_lines("GET", f"{DATA}/x", headers).status_code == 304

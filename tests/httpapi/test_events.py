@@ -74,9 +74,9 @@ def test_c_evt_07_a_resource_comes(registry: Client, log: Log) -> None:
 
 def test_c_evt_08_a_version_comes(registry: Client, log: Log) -> None:
     registry.put("/dirs/d/datas/x/versions/v2", {})
-    found = log.short()
-    assert found["version.created", "/dirs/d/datas/x/versions/v2"] == set()
-    assert found["resource.updated", "/dirs/d/datas/x"] >= {
+    events = log.short()
+    assert events["version.created", "/dirs/d/datas/x/versions/v2"] == set()
+    assert events["resource.updated", "/dirs/d/datas/x"] >= {
         "meta.epoch",
         "meta.modifiedat",
         "meta.defaultversionid",
@@ -84,7 +84,7 @@ def test_c_evt_08_a_version_comes(registry: Client, log: Log) -> None:
         "versionscount",
         "name",
     }
-    assert len(found) == 2
+    assert len(events) == 2
 
 
 def test_c_evt_09_the_default_version_changes_and_another(registry: Client, log: Log) -> None:
@@ -111,9 +111,9 @@ def test_c_evt_12_deprecation(registry: Client, log: Log) -> None:
 def test_c_evt_13_model_and_capabilities(registry: Client, log: Log) -> None:
     source = registry.get("/modelsource").json
     registry.put("/modelsource", source)
-    found = log.short()
-    assert found["model.updated", "/model"] == found["modelsource.updated", "/modelsource"] == set()
-    assert found["registry.updated", "/"] >= {"model", "modelsource", "epoch", "modifiedat"}
+    events = log.short()
+    assert events["model.updated", "/model"] == events["modelsource.updated", "/modelsource"] == set()
+    assert events["registry.updated", "/"] >= {"model", "modelsource", "epoch", "modifiedat"}
     registry.patch("/capabilities", {"shortself": True})
     assert log.short()["capabilities.updated", "/capabilities"] == {"shortself"}
 
@@ -175,10 +175,10 @@ def test_c_evt_05_documents_are_attributes(registry: Client, log: Log) -> None:
     path = "/dirs/d/files/f"
     registry.put(path, b"one", content_type="text/plain")
     log.read()
-    for sent in ({"file": "two", "contenttype": "text/plain"}, {"filebase64": "eA==", "contenttype": "text/plain"}):
-        registry.put(f"{path}$details", sent)
-        found = log.short()
-        assert found["version.updated", f"{path}/versions/1"] == found["resource.updated", path] == {*CHANGED, "file"}
+    for file in ({"file": "two", "contenttype": "text/plain"}, {"filebase64": "eA==", "contenttype": "text/plain"}):
+        registry.put(f"{path}$details", file)
+        events = log.short()
+        assert events["version.updated", f"{path}/versions/1"] == events["resource.updated", path] == {*CHANGED, "file"}
     registry.patch(f"{path}$details", {"name": "n"})
     assert log.short()["version.updated", f"{path}/versions/1"] == {*CHANGED, "name"}
     registry.patch(f"{path}$details", {"fileurl": "http://h"})
@@ -271,10 +271,10 @@ def test_c_evt_03_and_04_what_belongs_together(two: Client, log: Log) -> None:
 
 def test_amb_12_readings_of_contradictions(two: Client, log: Log) -> None:
     two.put("/dirs/d/datas/z", {})
-    found = log.short()
-    assert ("group.updated", "/dirs/d") in found
-    assert ("registry.updated", "/") not in found
-    assert ("version.created", "/dirs/d/datas/z/versions/1") in found
+    events = log.short()
+    assert ("group.updated", "/dirs/d") in events
+    assert ("registry.updated", "/") not in events
+    assert ("version.created", "/dirs/d/datas/z/versions/1") in events
     two.patch("/dirs/d/datas/z/meta", {"deprecated": {}})
     assert "meta.deprecated" in log.short()["resource.updated", "/dirs/d/datas/z"]
 
@@ -287,9 +287,9 @@ def test_c_evt_12_what_is_deprecated_from_the_start(registry: Client, log: Log) 
     registry.patch("/dirs/e", {"deprecated": {"alternative": "http://h", "documentation": "http://h"}})
     assert log.short()["group.deprecation", "/dirs/e"] == {"documentation"}
     registry.put("/dirs/e", {})
-    found = log.short()
-    assert found["group.deprecation", "/dirs/e"] == {"alternative", "documentation"}
-    assert found["group.updated", "/dirs/e"] == {"epoch", "modifiedat", "deprecated"}
+    events = log.short()
+    assert events["group.deprecation", "/dirs/e"] == {"alternative", "documentation"}
+    assert events["group.updated", "/dirs/e"] == {"epoch", "modifiedat", "deprecated"}
 
 
 def test_c_evt_15_a_request_that_fails_gives_none(registry: Client, log: Log) -> None:

@@ -25,20 +25,20 @@ Request = tuple[str, str, Any]
 def entities(registry: Client) -> Entities:
     """Everything by xid, with its kind and its attributes; those of metas are of their Resources."""
     root = registry.get("/?inline=*").json
-    found: Entities = {
+    by_xid: Entities = {
         "/": ("registry", {name: member for name, member in root.items() if not isinstance(member, dict)})
     }
     for group in (*root["dirs"].values(), *root["boxes"].values()):
         plurals = [name.removesuffix("url") for name in group if f"{name.removesuffix('url')}count" in group]
-        found[group["xid"]] = "group", {name: member for name, member in group.items() if name not in plurals}
-        found |= {xid: resource for plural in plurals for xid, resource in resources(group[plural])}
-    return found
+        by_xid[group["xid"]] = "group", {name: member for name, member in group.items() if name not in plurals}
+        by_xid |= {xid: resource for plural in plurals for xid, resource in resources(group[plural])}
+    return by_xid
 
 
 def resources(collection: dict[str, Any]) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
     for resource in collection.values():
-        shown = {name: value for name, value in resource.items() if name not in ("meta", "versions")}
-        yield resource["xid"], ("resource", shown | {f"meta.{name}": value for name, value in resource["meta"].items()})
+        own = {name: value for name, value in resource.items() if name not in ("meta", "versions")}
+        yield resource["xid"], ("resource", own | {f"meta.{name}": value for name, value in resource["meta"].items()})
         for version in resource.get("versions", {}).values():
             yield version["xid"], ("version", version)
 
@@ -54,29 +54,29 @@ def changed(before: dict[str, Any], after: dict[str, Any], kind: str) -> set[str
 
 def faults(before: Entities, after: Entities, events: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     """What events say and did not happen, or what happened and they do not say."""
-    said = {(event["subject"], event["type"].rpartition(".")[2]): event for event in events}
+    by_subject = {(event["subject"], event["type"].rpartition(".")[2]): event for event in events}
     settings = {"/model", "/modelsource", "/capabilities"}
-    if len(said) < len(events):
+    if len(by_subject) < len(events):
         yield "twice", *(event["subject"] for event in events)
-    for xid, action in said:
+    for xid, action in by_subject:
         there = {"created": (False, True), "deleted": (True, False)}.get(action, (True, True))
         if xid not in settings and action != "deprecation" and (xid in before, xid in after) != there:
             yield f"not {action}", xid
     for xid in before.keys() ^ after.keys():
         action = "created" if xid in after else "deleted"
-        if (xid, action) not in said:
+        if (xid, action) not in by_subject:
             yield f"{action} unsaid", xid
     for xid in before.keys() & after.keys():
         names = changed(before[xid][1], after[xid][1], after[xid][0])
-        event = said.get((xid, "updated"), {"data": {"changed": ()}})
+        event = by_subject.get((xid, "updated"), {"data": {"changed": ()}})
         if names - set(event["data"]["changed"]):
             yield "updated unsaid", xid, *names
-        if not names and (xid, "updated") in said:
+        if not names and (xid, "updated") in by_subject:
             yield "not updated", xid
         was, now = (
             entities[xid][1].get("deprecated", entities[xid][1].get("meta.deprecated")) for entities in (before, after)
         )
-        if (was != now) != ((xid, "deprecation") in said) and after[xid][0] in ("group", "resource"):
+        if (was != now) != ((xid, "deprecation") in by_subject) and after[xid][0] in ("group", "resource"):
             yield "deprecation", xid
 
 

@@ -39,7 +39,7 @@ def filled(registry: Client) -> Client:
     return registry
 
 
-def found(registry: Client, *filters: str, at: str = "/dirs/d/datas") -> str:
+def matching_ids(registry: Client, *filters: str, at: str = "/dirs/d/datas") -> str:
     """The ids that filters leave of a collection, as one text."""
     reply = registry.get(f"{at}?{'&'.join(f'filter={quote(filter_)}' for filter_ in filters)}")
     assert reply.status == 200, reply.body
@@ -50,16 +50,18 @@ def test_c_fil_the_time_of_a_meta_is_an_instant(registry: Client) -> None:
     for id_, time in (("a", "2024-06-01T10:00:00Z"), ("b", "2024-06-01T10:00:00.5Z"), ("c", "2025-01-01T00:00:00Z")):
         assert registry.put(f"/dirs/d/datas/{id_}", {"meta": {"createdat": time}}).status == 201
     for op, ids in (("=", "a"), ("!=", "bc"), ("<=", "a"), (">", "bc"), ("<", ""), (">=", "abc")):
-        assert found(registry, f"meta.createdat{op}2024-06-01T12:00:00+02:00") == ids, op
-    assert found(registry, "meta.createdat=2024-06-01T10:00:00.500Z") == "b"
+        assert matching_ids(registry, f"meta.createdat{op}2024-06-01T12:00:00+02:00") == ids, op
+    assert matching_ids(registry, "meta.createdat=2024-06-01T10:00:00.500Z") == "b"
 
 
 def test_leading_wildcard_matches_attributes_at_every_level(registry: Client) -> None:
     labels = {"labels": {"k": "v"}}
-    sent = {"dirs": {"d1": {**labels, "datas": {"x": {"meta": labels, "versions": {"1": labels, "2": {}}}, "y": {}}}}}
-    sent["dirs"]["d2"] = {"datas": {"x": {"versions": {"1": {"name": "v"}}}}}
-    assert registry.patch("/", {**labels, **sent}).status == 200
-    for url, filter_, shown in (
+    members = {
+        "dirs": {"d1": {**labels, "datas": {"x": {"meta": labels, "versions": {"1": labels, "2": {}}}, "y": {}}}}
+    }
+    members["dirs"]["d2"] = {"datas": {"x": {"versions": {"1": {"name": "v"}}}}}
+    assert registry.patch("/", {**labels, **members}).status == 200
+    for url, filter_, expected in (
         ("/", "*.k=v", ["d1", "d2"]),
         ("/", "*.k=w", None),
         ("/", "dirs.*.k=v", ["d1"]),
@@ -79,19 +81,19 @@ def test_leading_wildcard_matches_attributes_at_every_level(registry: Client) ->
         ("/dirs/d1/datas/x/versions", "*.k=v", ["1"]),
     ):
         reply = registry.get(f"{url}?inline=*&filter={quote(filter_)}")
-        if shown is None:
+        if expected is None:
             assert reply.error == (404, "not_found", "/"), filter_
             continue
         plural = {"/": "dirs", "/dirs/d1": "datas", "/dirs/d1/datas/x": "versions"}.get(url)
-        assert list(reply.json[plural] if plural else reply.json) == shown, (url, filter_)
+        assert list(reply.json[plural] if plural else reply.json) == expected, (url, filter_)
     assert registry.get("/dirs/d1/datas/x/meta?filter=*.k=v").status == 200
     assert registry.get("/dirs/d1/datas/x/meta?filter=*.k=w").status == 404
 
 
 def test_leading_wildcard_skips_attributes_of_responses(registry: Client) -> None:
-    shown = registry.put("/dirs/d/datas/x", {"versions": {"1": {}, "2": {}, "3": {}, "4": {}, "5": {}}}).json
+    stored = registry.put("/dirs/d/datas/x", {"versions": {"1": {}, "2": {}, "3": {}, "4": {}, "5": {}}}).json
     for name in ("self", "metaurl", "versionsurl"):
-        assert registry.get(f"/dirs/d/datas?filter=*={quote(shown[name])}").json == {}
+        assert registry.get(f"/dirs/d/datas?filter=*={quote(stored[name])}").json == {}
     assert registry.get("/dirs/d/datas?filter=*=5").json.keys() == {"x"}  # versionid
     assert registry.get("/dirs/d/datas?filter=*.versionid").json == {}
 
@@ -138,8 +140,8 @@ def test_document_view_points_to_the_default_version_only_if_the_filter_selects_
             ("/dirs/d/datas", f"versions.{filter_}", "#/x"),
             ("/dirs/d/datas/x", f"versions.{filter_}", "#"),
         ):
-            shown = registry.get(f"{url}?doc&inline=*&filter={query}").json
-            shown = shown.get("dirs", {}).get("d", {}).get("datas", shown).get("x", shown)
+            view = registry.get(f"{url}?doc&inline=*&filter={query}").json
+            view = view.get("dirs", {}).get("d", {}).get("datas", view).get("x", view)
             expected = f"{prefix}/versions/2" if pointer else f"{BASE}/dirs/d/datas/x/versions/2"
-            assert shown["meta"]["defaultversionurl"] == expected, (url, filter_)
-            assert ("2" in shown["versions"]) == pointer
+            assert view["meta"]["defaultversionurl"] == expected, (url, filter_)
+            assert ("2" in view["versions"]) == pointer

@@ -155,8 +155,8 @@ def questions(draw: st.DrawFn) -> tuple[str, list[str]]:
 def fill(registry: Client, tree: dict[str, Any]) -> Model:
     """Makes the registry have those Groups and no others."""
     assert registry.delete("/dirs").status == 204
-    made = registry.post("/", {"dirs": tree})
-    assert made.status == 200, made.body
+    reply = registry.post("/", {"dirs": tree})
+    assert reply.status == 200, reply.body
     return settings_of(registry).model
 
 
@@ -169,17 +169,17 @@ def query(filters: list[str], **more: str) -> str:
     return urlencode([("filter", filter_) for filter_ in filters] + list(more.items()), quote_via=quote)
 
 
-def follow(registry: Client, shown: dict[str, Any], level: tuple[str, ...], model: Model) -> None:
+def follow(registry: Client, answer: dict[str, Any], level: tuple[str, ...], model: Model) -> None:
     """Every URL of a collection in a filtered answer leads to what the answer has of it."""
     for plural in collections(level, model):
-        if plural not in shown:
+        if plural not in answer:
             continue
-        inner, url = (*level, plural), shown[f"{plural}url"]
+        inner, url = (*level, plural), answer[f"{plural}url"]
         reply = registry.get(f"{url}{'&' if '?' in url else '?'}inline=*")
         assert reply.status == 200, (url, reply.body)
-        mine = {id_: without_urls(entity, inner, model) for id_, entity in shown[plural].items()}
+        mine = {id_: without_urls(entity, inner, model) for id_, entity in answer[plural].items()}
         assert {id_: without_urls(entity, inner, model) for id_, entity in reply.json.items()} == mine, url
-        for entity in shown[plural].values():
+        for entity in answer[plural].values():
             follow(registry, entity, inner, model)
 
 
@@ -196,12 +196,12 @@ def test_filter_selects_the_same_as_a_filter_of_the_full_export(
 
 
 def check_filter(registry: Client, model: Model, path: str, filters: list[str], whole: dict[str, Any]) -> None:
-    target, sent = parse_target(path, model), {"filter": filters}
+    target, parameters = parse_target(path, model), {"filter": filters}
     reply = registry.get(f"{path}?{query(filters, inline='*')}")
     if reply.status == 400:
         assert reply.error[1] == "bad_filter"
         return
-    flags = parse_flags(sent, target, "GET", model, settings_of(registry).capabilities)
+    flags = parse_flags(parameters, target, "GET", model, settings_of(registry).capabilities)
     assert flags.filter is not None
     expected = left(whole, flags.filter, target, model)
     note = (path, filters)
@@ -209,18 +209,18 @@ def check_filter(registry: Client, model: Model, path: str, filters: list[str], 
         assert (note, reply.status) == (note, 404), reply.body
         return
     assert (note, reply.status) == (note, 200), reply.body
-    level, shown = level_of(target), reply.json
+    level, answer = level_of(target), reply.json
     bare = registry.get(f"{path}?{query(filters)}").json
     if not target.is_collection:
-        assert without_urls(shown, level, model) == without_urls(expected, level, model), note
-        assert without_collections(bare, level, model) == without_collections(shown, level, model), note
-        follow(registry, shown, level, model)
+        assert without_urls(answer, level, model) == without_urls(expected, level, model), note
+        assert without_collections(bare, level, model) == without_collections(answer, level, model), note
+        follow(registry, answer, level, model)
         return
     entities = {id_: without_urls(entity, level, model) for id_, entity in expected.items()}
-    assert {id_: without_urls(entity, level, model) for id_, entity in shown.items()} == entities, note
+    assert {id_: without_urls(entity, level, model) for id_, entity in answer.items()} == entities, note
     for id_, entity in bare.items():
-        assert without_collections(entity, level, model) == without_collections(shown[id_], level, model), note
-        follow(registry, shown[id_], level, model)
+        assert without_collections(entity, level, model) == without_collections(answer[id_], level, model), note
+        follow(registry, answer[id_], level, model)
 
 
 COLLECTIONS = [path for path in TARGETS if path.count("/") % 2 and path not in ("/", "/dirs/g1/datas/r1/meta")]

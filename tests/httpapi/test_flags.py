@@ -55,10 +55,10 @@ def test_empty_inline_parameter_means_everything(filled: Client) -> None:
 
 
 def test_empty_ignore_parameter_means_everything(filled: Client) -> None:
-    sent = {"registryid": "other", "epoch": 99, "capabilities": {"flags": []}}
+    attributes = {"registryid": "other", "epoch": 99, "capabilities": {"flags": []}}
     for query in ("ignore=epoch&ignore", "ignore&ignore=epoch", "ignore=epoch&ignore=", "ignore=*,epoch"):
-        assert filled.patch(f"/?{query}", sent).status == 200, query
-    assert filled.patch("/?ignore=epoch", sent).status == 400
+        assert filled.patch(f"/?{query}", attributes).status == 200, query
+    assert filled.patch("/?ignore=epoch", attributes).status == 400
 
 
 def test_ignored_epoch_of_a_delete_is_not_checked(filled: Client) -> None:

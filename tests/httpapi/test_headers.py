@@ -139,15 +139,15 @@ def test_header_value_is_checked_like_an_attribute(registry: Client) -> None:
         assert error["status"] == 400
         assert error["subject"] == (F if code in ("mismatched_id", "unknown_id") else f"{F}/versions/1"), name
     ignored = {"self": "x", "xid": "y", "isdefault": "no", "metaurl": "5", "versionsurl": "", "versionscount": "-1"}
-    sent = {f"xregistry_{name}": text for name, text in ignored.items()}
-    assert registry.put(F, b"x", **sent).headers["xRegistry-epoch"] == "2"
+    headers = {f"xregistry_{name}": text for name, text in ignored.items()}
+    assert registry.put(F, b"x", **headers).headers["xRegistry-epoch"] == "2"
 
 
 def test_header_number_is_converted_or_rejected(registry: Client) -> None:
     for text, number in {"5": 5, "-5": -5, "1e2": 100, "2.0": 2, "9" * 30: int("9" * 30), "007": 7}.items():
         registry.put(F, b"", xregistry_xint=text, xregistry_xdec=text)
-        shown = registry.get(f"{F}$details").json
-        assert (shown["xint"], shown["xdec"]) == (number, number), text
+        details = registry.get(f"{F}$details").json
+        assert (details["xint"], details["xdec"]) == (number, number), text
     registry.put(F, b"", xregistry_xdec="-1.5E-3")
     assert registry.get(F).headers["xRegistry-xdec"] == "-0.0015"
 
@@ -164,18 +164,18 @@ def test_c_hdr_16_on_the_wire(tmp_path: Path) -> None:
         twice = [*headers, (b"xregistry-Name", b"m")]
         assert client.put(path, content=b"abc", headers=twice).json()["type"].endswith("#header_error")
         headers += [(b"xRegistry-description", "ä ".encode() + b'"\\"q\\""'), (b"CONTENT-type", b"text/x; a=b")]
-        made = client.put(path, content=b"abc", headers=headers)
-        assert (made.status_code, made.content, made.headers["content-type"]) == (201, b"abc", "text/x; a=b")
-        shown = client.get(f"{path}$details").json()
-        assert (shown["name"], shown["labels"], shown["format"]) == ("n", {"a.b": "Euro €"}, "F/1")
-        assert shown["description"] == 'ä "q"'
-        found = client.get(path)
-        raw = {name.decode(): value.decode("ascii") for name, value in found.headers.raw}
-        assert found.headers["xRegistry-description"] == "%C3%A4%20%22q%22"
-        assert found.headers["xregistry-labels.a.b"] == "Euro%20%E2%82%AC"
+        created = client.put(path, content=b"abc", headers=headers)
+        assert (created.status_code, created.content, created.headers["content-type"]) == (201, b"abc", "text/x; a=b")
+        details = client.get(f"{path}$details").json()
+        assert (details["name"], details["labels"], details["format"]) == ("n", {"a.b": "Euro €"}, "F/1")
+        assert details["description"] == 'ä "q"'
+        response = client.get(path)
+        raw = {name.decode(): value.decode("ascii") for name, value in response.headers.raw}
+        assert response.headers["xRegistry-description"] == "%C3%A4%20%22q%22"
+        assert response.headers["xregistry-labels.a.b"] == "Euro%20%E2%82%AC"
         assert all(value.isprintable() for value in raw.values())
         head = client.head(path)
-        same = [reply.headers["xregistry-self"] for reply in (found, head)]
+        same = [reply.headers["xregistry-self"] for reply in (response, head)]
         assert (head.status_code, head.content, same[0]) == (200, b"", same[1])
         assert client.put(f"{path}$details", json={}, headers={"XRegistry-Name": "n"}).status_code == 400
         assert client.put(path, headers={"XRegistry-SCHEMA": "n"}).status_code == 400

@@ -81,12 +81,12 @@ def test_c_ent_02_a_prefix_is_on_everything(filled: Client) -> None:
     web = Web(filled, base_path="/reg")
     base = f"{BASE}/reg"
     assert web.get("/reg").json()["self"] == f"{base}/"
-    shown = web.get("/reg/dirs/d").json()
-    assert (shown["self"], shown["xid"], shown["filesurl"]) == (f"{base}/dirs/d", "/dirs/d", f"{base}/dirs/d/files")
+    group = web.get("/reg/dirs/d").json()
+    assert (group["self"], group["xid"], group["filesurl"]) == (f"{base}/dirs/d", "/dirs/d", f"{base}/dirs/d/files")
     assert web.get(f"/reg{F}").headers["xRegistry-self"] == f"{base}{F}"
-    made = web.send("PUT", "/reg/dirs/e", "{}")
-    assert made.headers["Location"] == f"{base}/dirs/e"
-    assert f"<{base}>;rel=xregistry-root" in made.headers["Link"]
+    created = web.send("PUT", "/reg/dirs/e", "{}")
+    assert created.headers["Location"] == f"{base}/dirs/e"
+    assert f"<{base}>;rel=xregistry-root" in created.headers["Link"]
     assert f"<{base}/dirs?limit=1&after=d>;rel=next" in web.get("/reg/dirs?limit=1").headers["Link"]
     for path in ("/reg/.xregistry", "/.well-known/xregistry"):
         assert web.get(path).json() == {"registries": [base]}

@@ -60,11 +60,11 @@ def client(database: Database) -> Client:
     return client
 
 
-def own(shown: Source) -> Source:
+def own(entity: Source) -> Source:
     """What an entity has of the extensions, but for what it always has."""
     text = {"self", "xid", "epoch", "createdat", "modifiedat", "ancestorid", "isdefault", "readonly", "specversion"}
     ends = ("id", "url", "count", "sticky")
-    return {name: member for name, member in shown.items() if name not in text and not name.endswith(ends)}
+    return {name: member for name, member in entity.items() if name not in text and not name.endswith(ends)}
 
 
 ACCEPTED: list[tuple[Source, Source]] = [
@@ -94,12 +94,12 @@ ACCEPTED: list[tuple[Source, Source]] = [
 
 @pytest.mark.parametrize("level", PATHS)
 def test_c_mod_24_values_bring_attributes(client: Client, level: str) -> None:
-    for sent, more in ACCEPTED:
-        reply = client.put(PATHS[level], sent)
-        assert reply.status == 200, (sent, reply.body)
-        assert own(reply.json) == {**ALWAYS, **sent, **more}
-        assert own(client.get(PATHS[level]).json) == {**ALWAYS, **sent, **more}
-        assert own(client.patch(PATHS[level], {}).json) == {**ALWAYS, **sent, **more}
+    for attributes, more in ACCEPTED:
+        reply = client.put(PATHS[level], attributes)
+        assert reply.status == 200, (attributes, reply.body)
+        assert own(reply.json) == {**ALWAYS, **attributes, **more}
+        assert own(client.get(PATHS[level]).json) == {**ALWAYS, **attributes, **more}
+        assert own(client.patch(PATHS[level], {}).json) == {**ALWAYS, **attributes, **more}
 
 
 # -- what values may be -----------------------------------------------------------------------------------------------

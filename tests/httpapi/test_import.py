@@ -77,7 +77,7 @@ def served(database: Database, model: dict[str, Any]) -> Client:
     return Client(service, database)
 
 
-def told(report: dict[str, Any]) -> set[str]:
+def codes_in(report: dict[str, Any]) -> set[str]:
     return {diagnostic["code"] for diagnostic in report["diagnostics"]}
 
 
@@ -85,7 +85,7 @@ def test_import_of_a_0_5_catalogue_is_converted(client: Client) -> None:
     reply = client.post(IMPORT, OLD)
     assert reply.status == 200
     assert "/messagegroups/rides/messages/started/versions/1" in reply.json["changed"]
-    assert {"old-specversion", "old-base-name", "old-attribute-name", "guessed-time-zone", "not-imported"} <= told(
+    assert {"old-specversion", "old-base-name", "old-attribute-name", "guessed-time-zone", "not-imported"} <= codes_in(
         reply.json
     )
     zone = next(diagnostic for diagnostic in reply.json["diagnostics"] if diagnostic["code"] == "guessed-time-zone")
@@ -103,13 +103,13 @@ def test_import_of_an_rc2_catalogue_in_yaml_is_converted(client: Client) -> None
     text += b"            format: Avro/1.9\n            schemaobject: {type: string}\n            ancestor: '1'\n"
     reply = client.post(IMPORT, text)
     assert reply.status == 200, reply.body
-    found = client.get("/schemagroups/s/schemas/x/versions/1$details?inline=schema").json
-    assert (found["format"], found["schema"]) == ("Avro/1.9", {"type": "string"})
+    version = client.get("/schemagroups/s/schemas/x/versions/1$details?inline=schema").json
+    assert (version["format"], version["schema"]) == ("Avro/1.9", {"type": "string"})
 
 
 def test_import_is_converted_to_the_model(client: Client) -> None:
     report = client.post(IMPORT, NEWER).json
-    assert {"written-default", "dropped-version"} <= told(report)
+    assert {"written-default", "dropped-version"} <= codes_in(report)
     one = client.get("/messagegroups/queue/messages/one").json
     assert one["protocol"] == "AMQP/1.0"
     assert one["protocoloptions"]["properties"]["subject"] == {"required": False, "value": "x"}
@@ -139,8 +139,8 @@ def test_export_with_gaps_and_duplicate_members_is_imported(client: Client) -> N
     assert reply.status == 200, reply.body
     assert client.get(f"{path}/versions/3").body == document
     assert client.get(f"{path}/versions/3$details").json["epoch"] == 1
-    made = client.post(path, document, content_type="application/json", xregistry_format="Thrift/1")
-    assert made.headers["xRegistry-versionid"] == "5"
+    created = client.post(path, document, content_type="application/json", xregistry_format="Thrift/1")
+    assert created.headers["xRegistry-versionid"] == "5"
 
 
 def test_dry_run_changes_nothing(client: Client) -> None:
@@ -155,7 +155,7 @@ BAD = json.loads(json.dumps(OLD).replace('"topic": {"value": "rides"}', '"topic"
 
 
 @pytest.mark.parametrize(
-    ("sent", "error"),
+    ("content", "error"),
     [
         (BAD, (400, "unknown_attribute", "/messagegroups/rides/messages/started/versions/1")),
         (b"", (400, "missing_body", IMPORT)),
@@ -167,14 +167,14 @@ BAD = json.loads(json.dumps(OLD).replace('"topic": {"value": "rides"}', '"topic"
         (b"a: &a [*a]", (400, "parsing_data", IMPORT)),
     ],
 )
-def test_rejected_import_changes_nothing(client: Client, sent: Any, error: tuple[int, str, str | None]) -> None:
+def test_rejected_import_changes_nothing(client: Client, content: Any, error: tuple[int, str, str | None]) -> None:
     before = client.get("/export").body
-    assert client.post(IMPORT, sent).error == error
+    assert client.post(IMPORT, content).error == error
     assert client.get("/export").body == before
 
 
 @pytest.mark.parametrize(
-    ("sent", "place", "code"),
+    ("content", "place", "code"),
     [
         ({"messagegroups": [1]}, "line 1, column 2", "wrong-shape"),
         ({"messagegroups": {"g": "text"}}, "line 1, column 20", "wrong-shape"),
@@ -191,9 +191,9 @@ def test_rejected_import_changes_nothing(client: Client, sent: Any, error: tuple
         ),
     ],
 )
-def test_import_that_would_lose_content_is_rejected(client: Client, sent: Any, place: str, code: str) -> None:
+def test_import_that_would_lose_content_is_rejected(client: Client, content: Any, place: str, code: str) -> None:
     before = client.get("/export").body
-    reply = client.post(IMPORT, {**sent, "endpoints": {"e": {"usage": ["producer"]}}})
+    reply = client.post(IMPORT, {**content, "endpoints": {"e": {"usage": ["producer"]}}})
     assert reply.error == (400, "parsing_data", IMPORT)
     assert place in reply.json["args"]["error_detail"]
     assert f"[{code}]" in reply.json["args"]["error_detail"]
@@ -216,8 +216,8 @@ def test_import_with_another_method_is_not_allowed(client: Client) -> None:
 
 def test_import_of_custom_group_types_follows_the_model(database: Database) -> None:
     registry = served(database, FIXTURE)
-    sent = {"specversion": "1.0-rc4", "dirs": {"d": {"files": {"f": {"name": "x"}}}}, **OLD}
-    reply = registry.post(IMPORT, sent)
+    catalogue = {"specversion": "1.0-rc4", "dirs": {"d": {"files": {"f": {"name": "x"}}}}, **OLD}
+    reply = registry.post(IMPORT, catalogue)
     assert reply.status == 200, reply.body
     left = {diagnostic["actual"] for diagnostic in reply.json["diagnostics"] if diagnostic["code"] == "not-imported"}
     assert left == {"messagegroups", "name"}
@@ -241,10 +241,10 @@ def test_real_catalogue_is_exported_as_imported(client: Client, shared: Path) ->
         assert reply.status == 200, (file.name, reply.body)
     exported = Catalog.load(client.get("/export").json)
     for file in files:
-        given = Catalog(load_import([file]).registry)
-        for xid, definition in given.definitions.items():
+        imported = Catalog(load_import([file]).registry)
+        for xid, definition in imported.definitions.items():
             assert meaning(exported.definitions[xid]) == meaning(definition), (file.name, xid)
-            before, after = given.schema_of(definition), exported.schema_of(exported.definitions[xid])
+            before, after = imported.schema_of(definition), exported.schema_of(exported.definitions[xid])
             assert type(before) is type(after), (file.name, xid)
-        for xid, scope in given.scopes.items():
+        for xid, scope in imported.scopes.items():
             assert exported.scopes[xid] == scope, (file.name, xid)

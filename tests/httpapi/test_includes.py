@@ -46,10 +46,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
-        found = self.server.documents.get(self.path, (404, {}, b""))
+        document = self.server.documents.get(self.path, (404, {}, b""))
         if self.path == "/slow":
             self.server.gate.wait(30)
-        status, headers, body = found if isinstance(found, tuple) else (200, {}, json.dumps(found).encode())
+        status, headers, body = document if isinstance(document, tuple) else (200, {}, json.dumps(document).encode())
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
@@ -314,8 +314,8 @@ def write(folder: Path, **documents: Any) -> Path:
 def test_model_file_includes_files_below_its_folder(tmp_path: Path) -> None:
     source = {"$schema": "s", "groups": {"dirs": {"singular": "dir", "attributes": {"$include": "parts/a.json"}}}}
     path = write(tmp_path, model=source, parts__a={"x": {"$include": "b.json"}}, parts__b=STRING)
-    found = initial_model(path, IncludeFetcher())
-    assert found == {"$schema": "s", **groups(attributes={"x": STRING})}
+    model = initial_model(path, IncludeFetcher())
+    assert model == {"$schema": "s", **groups(attributes={"x": STRING})}
 
 
 def test_model_file_without_included_files_is_unchanged(tmp_path: Path) -> None:

@@ -128,10 +128,10 @@ def test_traceback_in_a_log_has_no_messages() -> None:
         except ValueError as error:
             raise KeyError("hush") from error
     except KeyError as error:
-        found, raised = format_stack(error), sys.exc_info()
-    assert found.startswith("ValueError\n  ")
-    assert "\nKeyError\n  " in found
-    assert "hush" not in found
+        formatted, raised = format_stack(error), sys.exc_info()
+    assert formatted.startswith("ValueError\n  ")
+    assert "\nKeyError\n  " in formatted
+    assert "hush" not in formatted
     record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "failed", None, raised)
     assert "hush" not in TextLines().format(record)
-    assert json.loads(JsonLines().format(record))["traceback"] == found
+    assert json.loads(JsonLines().format(record))["traceback"] == formatted

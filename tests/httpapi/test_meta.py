@@ -11,16 +11,16 @@ X = f"{D}/x"
 
 def test_meta_that_is_not_an_object_is_rejected(registry: Client) -> None:
     registry.put(X, {})
-    for sent in ({"meta": 5}, {"meta": []}, {"meta": "x"}):
-        error = refuses(registry, "PUT", X, sent, "invalid_attribute")
+    for content in ({"meta": 5}, {"meta": []}, {"meta": "x"}):
+        error = refuses(registry, "PUT", X, content, "invalid_attribute")
         assert (error["subject"], error["args"]["name"]) == (X, "meta")
-    for method, path, sent in (
+    for method, path, content in (
         ("PATCH", X, {"meta": "x"}),
         ("POST", D, {"x": {"meta": "x"}}),
         ("PUT", X.rpartition("/datas")[0], {"datas": {"x": {"meta": ["x"]}}}),
         ("POST", "/dirs", {"d": {"datas": {"x": {"meta": True}}}}),
     ):
-        assert refuses(registry, method, path, sent, "invalid_attribute")["subject"] == X
+        assert refuses(registry, method, path, content, "invalid_attribute")["subject"] == X
     refuses(registry, "PUT", f"{X}/meta", {"dataid": "y"}, "mismatched_id")
     refuses(registry, "PUT", X, {"meta": {"dataid": "X"}}, "mismatched_id")
     assert registry.put(f"{X}/meta?ignore=id", {"dataid": "y"}).status == 200

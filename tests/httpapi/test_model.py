@@ -57,8 +57,8 @@ def test_full_model_omits_empty_aspects(empty: Client) -> None:
     assert model(empty, version(**STRING, **said_nothing))["groups"]["dirs"]["resources"]["files"]["attributes"][
         "x"
     ] == {"name": "x", "type": "string"}
-    shown = model(empty, version(type="string", enum=["b", "a"], matchversions=True, description="d"))
-    attribute = shown["groups"]["dirs"]["resources"]["files"]["attributes"]["x"]
+    full = model(empty, version(type="string", enum=["b", "a"], matchversions=True, description="d"))
+    attribute = full["groups"]["dirs"]["resources"]["files"]["attributes"]["x"]
     expected = {"name": "x", "type": "string", "description": "d", "matchversions": True, "enum": ["b", "a"]}
     assert json.dumps(attribute) == json.dumps(expected | {"strict": True})
 

@@ -90,8 +90,8 @@ def test_attributes_are_shown_in_the_order_of_the_new_model(client: Client) -> N
     named = {"c": {"type": "any"}, "b": {"type": "object", "attributes": {"z": {"type": "any"}, **any_}}, **any_}
     put(client, source({"attributes": named}, attributes=named))
     for path in ("/dirs/d", F):
-        found = {name: value for name, value in client.get(path).json.items() if name in own}
-        assert list(found) == ["b", "c", "a"]
+        attributes = {name: value for name, value in client.get(path).json.items() if name in own}
+        assert list(attributes) == ["b", "c", "a"]
     assert json.dumps(client.get(F).json["b"]) == '{"z": 1, "y": 2}'
     assert epochs(client) == before
 
@@ -186,16 +186,16 @@ def test_maxversions_lowered_deletes_the_oldest(client: Client) -> None:
     client.patch(META, {"defaultversionid": "v1", "defaultversionsticky": True})
     meta = client.get(META).json["epoch"]
     put(client, source(maxversions=2))
-    shown = client.get(f"{F}?inline=versions,meta").json
-    assert (shown["versions"].keys(), shown["versionscount"]) == ({"v1", "v4"}, 2)
-    assert (shown["meta"]["defaultversionid"], shown["meta"]["epoch"]) == ("v1", meta + 1)
-    assert shown["versions"]["v4"]["ancestorid"] == "v4"
+    resource = client.get(f"{F}?inline=versions,meta").json
+    assert (resource["versions"].keys(), resource["versionscount"]) == ({"v1", "v4"}, 2)
+    assert (resource["meta"]["defaultversionid"], resource["meta"]["epoch"]) == ("v1", meta + 1)
+    assert resource["versions"]["v4"]["ancestorid"] == "v4"
     assert refused(client, source(maxversions=1)) == ("setdefaultversionsticky_false", F)
     client.patch(META, {"defaultversionsticky": False})
     put(client, source(maxversions=1))
-    shown = client.get(f"{F}?inline=versions,meta").json
-    assert (list(shown["versions"]), shown["versionid"]) == (["v4"], "v4")
-    assert shown["meta"]["defaultversionid"] == "v4"
+    resource = client.get(f"{F}?inline=versions,meta").json
+    assert (list(resource["versions"]), resource["versionid"]) == (["v4"], "v4")
+    assert resource["meta"]["defaultversionid"] == "v4"
     put(client, source(maxversions=0))
     versions(client, "v5", "v6")
     assert client.get(F).json["versionscount"] == 3
@@ -207,13 +207,13 @@ def test_new_versionmode_reorders_versions(client: Client) -> None:
     assert client.get(F).json["versionid"] == "c"
     before = client.get(f"{F}/versions").json
     put(client, source(versionmode="createdat"))
-    found = client.get(f"{F}/versions").json
-    assert {id_: entity["ancestorid"] for id_, entity in found.items()} == {"a": "c", "b": "b", "c": "b"}
-    assert {id_: entity["epoch"] - before[id_]["epoch"] for id_, entity in found.items()} == {"a": 1, "b": 1, "c": 0}
-    shown = client.get(f"{F}?inline=meta").json
-    assert (shown["versionid"], shown["meta"]["defaultversionid"], found["a"]["isdefault"]) == ("a", "a", True)
+    versions = client.get(f"{F}/versions").json
+    assert {id_: entity["ancestorid"] for id_, entity in versions.items()} == {"a": "c", "b": "b", "c": "b"}
+    assert {id_: entity["epoch"] - before[id_]["epoch"] for id_, entity in versions.items()} == {"a": 1, "b": 1, "c": 0}
+    resource = client.get(f"{F}?inline=meta").json
+    assert (resource["versionid"], resource["meta"]["defaultversionid"], versions["a"]["isdefault"]) == ("a", "a", True)
     put(client, source(versionmode="manual"))
-    assert client.get(f"{F}/versions").json == found
+    assert client.get(f"{F}/versions").json == versions
 
 
 def test_new_versionmode_keeps_a_sticky_default(client: Client) -> None:
@@ -257,9 +257,9 @@ VALIDATED: Source = {"hasdocument": True, "validateformat": True}
 V1, V2 = f"{F}/versions/v1", f"{F}/versions/v2"
 
 
-def said(client: Client, path: str = V1) -> Source:
-    shown = client.get(f"{path}$details").json
-    return {name: value for name, value in shown.items() if "validated" in name and "reason" not in name}
+def validation_results(client: Client, path: str = V1) -> Source:
+    details = client.get(f"{path}$details").json
+    return {name: value for name, value in details.items() if "validated" in name and "reason" not in name}
 
 
 def test_compatibility_can_be_enabled_and_disabled(client: Client) -> None:
@@ -267,14 +267,14 @@ def test_compatibility_can_be_enabled_and_disabled(client: Client) -> None:
     client.put(f"{V1}$details", {"format": "Avro/1.9", "file": {"type": "int"}})
     client.put(f"{V2}$details", {"format": "Avro/1.9", "file": {"type": "string"}})
     client.patch(META, {"compatibility": "backward"})
-    assert "compatibilityvalidated" not in said(client)
+    assert "compatibilityvalidated" not in validation_results(client)
     both = source(**VALIDATED, validatecompatibility=True)
     assert refused(client, both) == ("compatibility_violation", F)
     client.put(f"{V2}$details", {"format": "Avro/1.9", "file": {"type": "long"}})
     put(client, both)
-    assert said(client, V2) == {"formatvalidated": True, "compatibilityvalidated": True}
+    assert validation_results(client, V2) == {"formatvalidated": True, "compatibilityvalidated": True}
     put(client, source(**VALIDATED))
-    assert said(client, V2) == {"formatvalidated": True}
+    assert validation_results(client, V2) == {"formatvalidated": True}
 
 
 # -- constraints and cross-references ---------------------------------------------------------------------------------
@@ -320,25 +320,25 @@ def test_model_and_entities_can_change_in_one_request(client: Client) -> None:
     groups = {"d": {"r": "d", "files": {"f": {"r": "f"}}}, "e": {"r": "e"}}
     reply = client.patch("/", {"modelsource": model, "r": "root", "dirs": groups})
     assert (reply.status, reply.json["r"]) == (200, "root")
-    shown = client.get("/dirs?inline").json
-    assert [shown[id_]["r"] for id_ in "de"] == ["d", "e"]
-    assert (shown["d"]["files"]["f"]["r"], shown["d"]["files"]["f"]["x"]) == ("f", "one")
-    assert (shown["e"]["files"]["g"]["x"], shown["d"]["files"]["f"]["versionscount"]) == ("one", 1)
-    assert shown["d"]["files"]["f"]["versionid"] == "v2"
+    stored = client.get("/dirs?inline").json
+    assert [stored[id_]["r"] for id_ in "de"] == ["d", "e"]
+    assert (stored["d"]["files"]["f"]["r"], stored["d"]["files"]["f"]["x"]) == ("f", "one")
+    assert (stored["e"]["files"]["g"]["x"], stored["d"]["files"]["f"]["versionscount"]) == ("one", 1)
+    assert stored["d"]["files"]["f"]["versionid"] == "v2"
 
 
 def test_rejected_model_rolls_back_the_capabilities(client: Client) -> None:
     versions(client, "v1")
     before = state(client)
-    sent = {"capabilities": {"flags": ["inline"]}, "modelsource": {}, "name": "n"}
-    assert client.put("/", sent).error[1] == "model_compliance_error"
+    members = {"capabilities": {"flags": ["inline"]}, "modelsource": {}, "name": "n"}
+    assert client.put("/", members).error[1] == "model_compliance_error"
     assert state(client) == before
 
 
 def test_mutability_before_the_request_counts(client: Client) -> None:
     available = {"capabilities": {"mutable": True}, "entities": {"mutable": True}, "model": {"mutable": False}}
-    sent = {"capabilities": {"available": available}, "modelsource": source(registry={"x": STRING}), "x": "a"}
-    assert client.patch("/", sent).json["x"] == "a"
+    members = {"capabilities": {"available": available}, "modelsource": source(registry={"x": STRING}), "x": "a"}
+    assert client.patch("/", members).json["x"] == "a"
     assert client.patch("/", {"modelsource": source()}).error == (400, "not_available", "/modelsource")
 
 
@@ -354,20 +354,20 @@ def test_new_model_updates_the_registry_epoch(client: Client, path: str) -> None
 # -- the state that a request leaves ----------------------------------------------------------------------------------
 
 
-def write(client: Client, method: str, model: Source, **sent: Any) -> Reply:
-    return client.send(method, "/?inline=*", {"modelsource": model, **sent})
+def write(client: Client, method: str, model: Source, **members: Any) -> Reply:
+    return client.send(method, "/?inline=*", {"modelsource": model, **members})
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_flags_are_checked_against_the_model_of_the_request(client: Client, method: str) -> None:
     model = source()
     model["groups"]["boxes"] = {"singular": "box"}
-    sent = {"modelsource": model, "boxes": {"b": {"name": "n"}}}
-    assert client.send(method, "/?inline=boxes&filter=boxes.name=n", sent).json["boxes"].keys() == {"b"}
+    members = {"modelsource": model, "boxes": {"b": {"name": "n"}}}
+    assert client.send(method, "/?inline=boxes&filter=boxes.name=n", members).json["boxes"].keys() == {"b"}
     before = state(client)
     faults = {"inline=none": "bad_inline", "filter=na*e": "bad_filter", "filter=boxes.name=x": "not_found"}
     for flag, code in faults.items():
-        assert client.send(method, f"/?{flag}", {**sent, "name": "x"}).error[1] == code
+        assert client.send(method, f"/?{flag}", {**members, "name": "x"}).error[1] == code
         assert state(client) == before
     client.delete("/boxes")
     reply = client.send(method, "/?inline=boxes", {"modelsource": source()})
@@ -389,7 +389,7 @@ def test_model_with_data_that_replaces_noncompliant_entities_is_accepted(client:
     x = {"x": 5}
     versions_ = {"v1": x, "v2": x}
     before = state(client)
-    for sent in (
+    for members in (
         {},
         x,
         {**x, "dirs": {"d": x}},
@@ -397,14 +397,14 @@ def test_model_with_data_that_replaces_noncompliant_entities_is_accepted(client:
         {**x, "dirs": {"d": {**x, "files": {"f": {"meta": x, "versions": {"v2": x}}}}}},
         {**x, "dirs": {"d": {"files": {"f": {"meta": x, "versions": versions_}}}}} if method == "PATCH" else x,
     ):
-        assert write(client, method, model, **sent).status == 400, sent
+        assert write(client, method, model, **members).status == 400, members
         assert state(client) == before
-    sent = {**x, "dirs": {"d": {**x, "files": {"f": {"meta": x, "versions": versions_}}}}}
-    reply = write(client, method, model, **sent)
+    members = {**x, "dirs": {"d": {**x, "files": {"f": {"meta": x, "versions": versions_}}}}}
+    reply = write(client, method, model, **members)
     assert reply.status == 200, reply.body
     group = client.get("/dirs?inline").json["d"]
-    shown = group["files"]["f"]
-    assert [entity["x"] for entity in (reply.json, group, shown["meta"], *shown["versions"].values())] == [5] * 5
+    resource = group["files"]["f"]
+    assert [entity["x"] for entity in (reply.json, group, resource["meta"], *resource["versions"].values())] == [5] * 5
 
 
 def test_model_with_data_that_removes_attributes_is_accepted(client: Client) -> None:
@@ -438,8 +438,8 @@ def test_group_constraints_are_checked_as_the_request_leaves_them(client: Client
         assert state(client) == before
     reply = write(client, method, narrow, dirs={"d": {**group, "files": {"f": to_b, "g": to_b}}})
     assert reply.status == 200, reply.body
-    shown = client.get("/dirs/d/files").json
-    assert {id_: entity["x"] for id_, entity in shown.items()} == {"f": "b", "g": "b", "s": "b"}
+    resources = client.get("/dirs/d/files").json
+    assert {id_: entity["x"] for id_, entity in resources.items()} == {"f": "b", "g": "b", "s": "b"}
     assert write(client, method, source(attributes={"x": STRING}), dirs={"d": {"constraints": None}}).status == 200
     assert client.put(F, {"x": "z"}).status == 200
 
@@ -460,8 +460,8 @@ def test_unwritten_parts_of_written_entities_must_comply(client: Client) -> None
     assert write(client, "PATCH", lacks, dirs={"d": {"files": {"f": {"x": 1}}}}).status == 400
     default = source(attributes={"x": STRING, "y": {**STRING, "required": True, "default": "y"}})
     assert write(client, "PATCH", default, dirs={"d": {"files": {"f": {"versions": {"v1": {"x": "b"}}}}}}).status == 200
-    shown = client.get(f"{F}/versions").json
-    assert [(entity["x"], entity["y"], entity["epoch"]) for entity in shown.values()] == [("b", "y", 2), ("a", "y", 2)]
+    stored = client.get(f"{F}/versions").json
+    assert [(entity["x"], entity["y"], entity["epoch"]) for entity in stored.values()] == [("b", "y", 2), ("a", "y", 2)]
 
 
 def test_document_of_a_replaced_version_goes_with_hasdocument(client: Client) -> None:
@@ -479,8 +479,8 @@ def test_names_of_new_types_replace_extensions(client: Client) -> None:
     model = source()
     model["groups"]["dirs"]["resources"]["notes"] = {"singular": "note", "hasdocument": False}
     model["groups"]["boxes"] = {"singular": "box"}
-    sent = {"boxes": {"b": {}}, "dirs": {"d": {"notes": {"n": {}}}}}
-    assert write(client, "PATCH", model, **sent).error[1] == "model_compliance_error"
-    shown = write(client, "PUT", model, **sent).json
-    assert (shown["boxes"].keys(), shown["dirs"]["d"]["notes"].keys()) == ({"b"}, {"n"})
+    members = {"boxes": {"b": {}}, "dirs": {"d": {"notes": {"n": {}}}}}
+    assert write(client, "PATCH", model, **members).error[1] == "model_compliance_error"
+    registry = write(client, "PUT", model, **members).json
+    assert (registry["boxes"].keys(), registry["dirs"]["d"]["notes"].keys()) == ({"b"}, {"n"})
     assert client.get("/export").json["dirs"]["d"]["notescount"] == 1

@@ -15,8 +15,8 @@ X: Final = "/dirs/d/datas/x"
 def filled(registry: Client) -> Client:
     """A Group with one Resource of two types, and an empty Group of another type."""
     datas, files = {"x": {"name": "x"}}, {"f": {"name": "f"}}
-    sent = {"dirs": {"d": {"name": "d", "datas": datas, "files": files}}, "boxes": {"b": {}}}
-    assert registry.put("/", sent).status == 200
+    members = {"dirs": {"d": {"name": "d", "datas": datas, "files": files}}, "boxes": {"b": {}}}
+    assert registry.put("/", members).status == 200
     return registry
 
 

@@ -18,18 +18,18 @@ BASE_NAME = "/messagegroups/g/messages/b"
 
 @pytest.fixture
 def client(database: Database) -> Client:
-    found = serve(database, builtin_model())
+    registry = serve(database, builtin_model())
     labels = {"ancestorid": "kept", "basemessageuri": "kept"}
-    assert found.put(MESSAGE, {"basemessageuri": BASE_NAME, "labels": labels}).status == 201
-    sent = {
+    assert registry.put(MESSAGE, {"basemessageuri": BASE_NAME, "labels": labels}).status == 201
+    schema = {
         "format": "x",
         "schema": {"ancestorid": 1},
         "basemessageuri": "an extension",
         "big": 10**30,
         "ancestor": "e",
     }
-    assert found.put(f"{SCHEMA}$details", sent).status == 201
-    return found
+    assert registry.put(f"{SCHEMA}$details", schema).status == 201
+    return registry
 
 
 def renamed(value: Any, names: dict[str, str]) -> dict[str, Any]:
@@ -68,8 +68,8 @@ def test_older_specversion_applies_to_collections_and_inlined_entities(client: C
 
 
 def test_older_specversion_applies_to_the_document_view(client: Client) -> None:
-    shown = client.get(f"{SCHEMA}/versions/1?{FLAG}&doc")
-    assert (shown.json["ancestor"], shown.body.count(b'"ancestor":')) == ("1", 1)
+    view = client.get(f"{SCHEMA}/versions/1?{FLAG}&doc")
+    assert (view.json["ancestor"], view.body.count(b'"ancestor":')) == ("1", 1)
 
 
 @pytest.mark.parametrize(

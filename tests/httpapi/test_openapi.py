@@ -133,7 +133,7 @@ def test_requests_and_responses_match_the_openapi_schemas(registry: Client) -> N
 
 
 @pytest.mark.parametrize(
-    ("type_", "sent"),
+    ("type_", "content"),
     [
         ("dirs", {"xint": "1"}),
         ("dirs", {"labels": {"A": "b"}}),
@@ -146,8 +146,8 @@ def test_requests_and_responses_match_the_openapi_schemas(registry: Client) -> N
         ("dirs.files.versions", {"metaurl": "/"}),
     ],
 )
-def test_rejected_request_does_not_match_the_openapi_schema(registry: Client, type_: str, sent: Any) -> None:
-    assert not validator(described(registry), {"$ref": f"#/components/schemas/{type_}"}).is_valid(sent)
+def test_rejected_request_does_not_match_the_openapi_schema(registry: Client, type_: str, content: Any) -> None:
+    assert not validator(described(registry), {"$ref": f"#/components/schemas/{type_}"}).is_valid(content)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ IFVALUES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("sent", "fits"),
+    ("content", "fits"),
     [
         ({"kind": "box.1", "size": 3}, True),
         ({"kind": "Box.1"}, False),
@@ -208,11 +208,11 @@ IFVALUES: dict[str, Any] = {
         ({"mood": None}, True),
     ],
 )
-def test_openapi_ifvalues_match_what_is_accepted(database: Database, sent: Any, fits: bool) -> None:
+def test_openapi_ifvalues_match_what_is_accepted(database: Database, content: Any, fits: bool) -> None:
     client = serve(database, IFVALUES)
     check = validator(described(client), {"$ref": "#/components/schemas/dirs"})
-    assert check.is_valid(sent) is fits
-    assert (client.put("/dirs/d", sent).status == 201) is fits
+    assert check.is_valid(content) is fits
+    assert (client.put("/dirs/d", content).status == 201) is fits
 
 
 def test_responses_for_older_specversions_match_the_openapi_schemas(database: Database) -> None:

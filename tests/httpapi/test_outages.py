@@ -330,5 +330,5 @@ def _sqlite(code: int) -> sqlite3.OperationalError:
 def test_driver_error_is_classified_as_an_outage(
     error: Exception, of_reads: type[Exception] | None, of_writes: type[Exception] | None
 ) -> None:
-    found = [outage_of(error, is_write=is_write) for is_write in (False, True)]
-    assert [None if outage is None else type(outage) for outage in found] == [of_reads, of_writes]
+    outages = [outage_of(error, is_write=is_write) for is_write in (False, True)]
+    assert [None if outage is None else type(outage) for outage in outages] == [of_reads, of_writes]

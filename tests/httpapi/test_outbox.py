@@ -38,8 +38,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def target() -> Iterator[Sink]:
-    with sink() as made:
-        yield made
+    with sink() as server:
+        yield server
 
 
 def sending(registry: Client, url: str, seen: list[str] | None = None) -> AbstractContextManager[None]:
@@ -56,13 +56,13 @@ def write(registry: Client, *ids: str) -> None:
 
 def all_events(database: Database) -> list[Any]:
     """The events of the stream from its beginning."""
-    found: list[Any] = []
+    events: list[Any] = []
     after, before = EventPosition(0), None
     while after != before:
         before = after
         for after, event in read_events(database, before, BASE):  # noqa: B007
-            found.append(event)
-    return found
+            events.append(event)
+    return events
 
 
 def test_new_sink_receives_later_events_in_order(registry: Client, target: Sink) -> None:
@@ -100,15 +100,15 @@ def test_unreachable_sink_receives_events_later(registry: Client) -> None:
             back.wait_for(len(all_events(registry.database)))
 
 
-def sink_at(made: Sink) -> AbstractContextManager[None]:
-    return run_in_background(lambda ending: _serve(made, ending.is_set))
+def sink_at(server: Sink) -> AbstractContextManager[None]:
+    return run_in_background(lambda ending: _serve(server, ending.is_set))
 
 
-def _serve(made: Sink, is_over: Callable[[], bool]) -> None:
-    made.server.timeout = 0.05
+def _serve(receiver: Sink, is_over: Callable[[], bool]) -> None:
+    receiver.server.timeout = 0.05
     while not is_over():
-        made.server.handle_request()
-    made.server.server_close()
+        receiver.server.handle_request()
+    receiver.server.server_close()
 
 
 def test_sender_resumes_after_a_restart(registry: Client, target: Sink) -> None:
@@ -197,12 +197,12 @@ def test_trimming_uses_several_transactions(registry: Client) -> None:
 
 def test_sink_position_never_decreases(registry: Client) -> None:
     def positions(*moves: tuple[int, int]) -> list[tuple[int, int]]:
-        found = []
+        stored = []
         for move in moves:
             registry.service.write(lambda session, move=move: session.outbox.advance("s", move))  # type: ignore[misc]
             with registry.database.reading() as session:
-                found.append(session.outbox.position("s"))
-        return found
+                stored.append(session.outbox.position("s"))
+        return stored
 
     registry.service.write(lambda session: session.outbox.begin("s", (5, 2)))
     registry.service.write(lambda session: session.outbox.begin("s", (9, 9)))

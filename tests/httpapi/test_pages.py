@@ -19,13 +19,15 @@ LINK = re.compile(r"<([^<>]*)>;rel=([\w-]+)(?:;count=(\d+))?")
 
 def links(reply: Reply) -> dict[str, tuple[str, str]]:
     """The URL and the count of each relation but that to the root."""
-    found = {rel: (url, count) for url, rel, count in LINK.findall(reply.headers["Link"])}
-    assert found.pop("xregistry-root") == (BASE, "")
+    relations = {rel: (url, count) for url, rel, count in LINK.findall(reply.headers["Link"])}
+    assert relations.pop("xregistry-root") == (BASE, "")
     assert (
-        ", ".join(f"<{url}>;rel={rel};count={n}" for rel, (url, n) in found.items()) + (", " if found else "") + ROOT
+        ", ".join(f"<{url}>;rel={rel};count={n}" for rel, (url, n) in relations.items())
+        + (", " if relations else "")
+        + ROOT
         == reply.headers["Link"]
     )
-    return found
+    return relations
 
 
 def walk(registry: Client, url: str) -> list[Reply]:

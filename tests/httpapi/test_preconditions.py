@@ -94,39 +94,39 @@ def failed(answer: httpx.Response, header: str, path: str) -> None:
     assert "rel=xregistry-root" in answer.headers["link"]
 
 
-@pytest.mark.parametrize(("method", "url", "sent"), WRITES, ids=IDS)
-def test_write_with_another_etag_changes_nothing(filled: Client, method: str, url: str, sent: Any) -> None:
+@pytest.mark.parametrize(("method", "url", "content"), WRITES, ids=IDS)
+def test_write_with_another_etag_changes_nothing(filled: Client, method: str, url: str, content: Any) -> None:
     web = Web(filled)
     before = filled.get("/export").body
     tag = tag_of(web, url)
     for wrong in ('"other"', f"W/{tag}", f'"x{tag[1:]}', '"other", W/"more"', ""):
-        failed(_send(web, method, url, sent, If_Match=wrong), "If-Match", url)
+        failed(_send(web, method, url, content, If_Match=wrong), "If-Match", url)
     for known in ("*", tag, f"W/{tag}", f'"other" ,, {tag}'):
-        failed(_send(web, method, url, sent, If_None_Match=known), "If-None-Match", url)
-    failed(_send(web, method, url, sent, If_Match=tag, If_None_Match=tag), "If-None-Match", url)
-    failed(_send(web, method, url, sent, If_Match='"other"', If_None_Match='"other"'), "If-Match", url)
+        failed(_send(web, method, url, content, If_None_Match=known), "If-None-Match", url)
+    failed(_send(web, method, url, content, If_Match=tag, If_None_Match=tag), "If-None-Match", url)
+    failed(_send(web, method, url, content, If_Match='"other"', If_None_Match='"other"'), "If-Match", url)
     assert filled.get("/export").body == before
 
 
-@pytest.mark.parametrize(("method", "url", "sent"), WRITES, ids=IDS)
+@pytest.mark.parametrize(("method", "url", "content"), WRITES, ids=IDS)
 @pytest.mark.parametrize("accepted", ["identity", "gzip"])
 def test_write_with_the_current_etag_succeeds_once(
-    filled: Client, method: str, url: str, sent: Any, accepted: str
+    filled: Client, method: str, url: str, content: Any, accepted: str
 ) -> None:
     web = Web(filled)
     tag = tag_of(web, url, accepted)
-    done = _send(web, method, url, sent, If_Match=f'"other", {tag}', If_None_Match='"other", W/"more"')
+    done = _send(web, method, url, content, If_Match=f'"other", {tag}', If_None_Match='"other", W/"more"')
     assert done.status_code in (200, 201, 204), done.text
     is_gone = web.get(url).status_code == 404
     if is_gone or tag_of(web, url, accepted) != tag:  # a POST changes what is below its URL
-        again = _send(web, method, url, sent, If_Match=tag)
+        again = _send(web, method, url, content, If_Match=tag)
         assert again.status_code == (404 if is_gone and method == "DELETE" else 412)
 
 
-def _send(web: Web, method: str, url: str, sent: Any, **headers: str) -> httpx.Response:
-    if sent is None or isinstance(sent, bytes):
-        return web.send(method, url, sent, **headers)
-    return web.send(method, url, httpx.Request("POST", "http://h", json=sent).content, **headers)
+def _send(web: Web, method: str, url: str, content: Any, **headers: str) -> httpx.Response:
+    if content is None or isinstance(content, bytes):
+        return web.send(method, url, content, **headers)
+    return web.send(method, url, httpx.Request("POST", "http://h", json=content).content, **headers)
 
 
 NEW = (
@@ -143,15 +143,15 @@ NEW = (
 )
 
 
-@pytest.mark.parametrize(("method", "url", "sent"), NEW, ids=[f"{method} {url}" for method, url, _ in NEW])
-def test_if_none_match_star_creates_and_never_replaces(filled: Client, method: str, url: str, sent: bytes) -> None:
+@pytest.mark.parametrize(("method", "url", "content"), NEW, ids=[f"{method} {url}" for method, url, _ in NEW])
+def test_if_none_match_star_creates_and_never_replaces(filled: Client, method: str, url: str, content: bytes) -> None:
     web = Web(filled)
     for missing in ("*", '"any"', '"any-gzip", "more"'):
-        failed(web.send(method, url, sent, If_Match=missing), "If-Match", url)
+        failed(web.send(method, url, content, If_Match=missing), "If-Match", url)
     assert web.get(url).status_code == 404
-    assert web.send(method, url, sent, If_None_Match="*").status_code in (200, 201)
-    failed(web.send(method, url, sent, If_None_Match="*"), "If-None-Match", url)
-    assert web.send(method, url, sent, If_Match="*").status_code in (200, 201)
+    assert web.send(method, url, content, If_None_Match="*").status_code in (200, 201)
+    failed(web.send(method, url, content, If_None_Match="*"), "If-None-Match", url)
+    assert web.send(method, url, content, If_Match="*").status_code in (200, 201)
 
 
 def test_document_stored_elsewhere_is_not_replaced_with_if_none_match_star(filled: Client) -> None:
@@ -238,8 +238,8 @@ def test_write_in_a_shared_commit_sees_the_etag_of_the_write_before(filled: Clie
         filled.service.commit_queue.close()
         filled.service.commit_queue = writer
         held = pool.submit(writer.submit(lambda session: time.sleep(0.5)).result)
-        sent = [pool.submit(web.send, "PATCH", DATA, f'{{"name": "{n}"}}', If_Match=tag) for n in range(7)]
-        statuses = sorted(future.result().status_code for future in sent)
+        futures = [pool.submit(web.send, "PATCH", DATA, f'{{"name": "{n}"}}', If_Match=tag) for n in range(7)]
+        statuses = sorted(future.result().status_code for future in futures)
         held.result()
         filled.service.commit_queue = CommitQueue(filled.database)
     assert statuses == [200, *[412] * 6]
@@ -261,13 +261,13 @@ def test_one_of_many_writes_with_the_same_etag_succeeds(
             for turn in range(10):
                 tag = clients[turn % len(clients)].get(url).headers["etag"]
                 assert tag.endswith('-gzip"')
-                sent = [
+                futures = [
                     pool.submit(
                         clients[n % len(clients)].patch, url, json={"name": f"{turn}.{n}"}, headers={"If-Match": tag}
                     )
                     for n in range(8)
                 ]
-                assert sorted(future.result().status_code for future in sent) == [200, *[412] * 7]
+                assert sorted(future.result().status_code for future in futures) == [200, *[412] * 7]
                 assert clients[0].get(url).json()["epoch"] == turn + 2
         for client in clients:
             client.close()

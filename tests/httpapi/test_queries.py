@@ -77,19 +77,19 @@ def tree(size: int) -> dict[str, Any]:
     return {f"g{number}": {"name": "n", "datas": datas | references, "files": files} for number in range(size)}
 
 
-def count(registry: Client, patch: pytest.MonkeyPatch, method: str, url: str, sent: Any = None) -> list[str]:
+def count(registry: Client, patch: pytest.MonkeyPatch, method: str, url: str, content: Any = None) -> list[str]:
     with counted(registry.database, patch) as seen:
-        reply = registry.send(method, url, sent)
+        reply = registry.send(method, url, content)
     assert reply.status < 300, (url, reply.body)
     return seen
 
 
 def test_read_query_count_is_independent_of_size(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[dict[str, list[str]]] = []
+    statements: list[dict[str, list[str]]] = []
     for size in (3, 9):
         assert registry.post("/dirs", tree(size)).status == 200
-        found.append({url: count(registry, monkeypatch, "GET", url) for url in READS})
-    few, many = found
+        statements.append({url: count(registry, monkeypatch, "GET", url) for url in READS})
+    few, many = statements
     assert {url: len(seen) for url, seen in many.items()} == {url: len(seen) for url, seen in few.items()}
     assert max(map(len, many.values())) <= 20
 
@@ -112,8 +112,8 @@ WRITES = [
 def test_write_query_count_is_independent_of_size(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     registry.put("/dirs/g", {"datas": {"x": {"meta": {"xref": "/dirs/g/datas/r"}}}})  # they are looked for from here on
     registry.delete("/dirs/g")
-    found = []
+    statements = []
     for size in (3, 9):
-        found.append([count(registry, monkeypatch, method, url, sent(size)) for method, url, sent in WRITES])
-    for (method, url, _), few, many in zip(WRITES, *found, strict=True):
+        statements.append([count(registry, monkeypatch, method, url, content(size)) for method, url, content in WRITES])
+    for (method, url, _), few, many in zip(WRITES, *statements, strict=True):
         assert (method, url, len(many)) == (method, url, len(few)), sorted(set(many))

@@ -23,13 +23,13 @@ def lock(registry: Client, xid: str) -> None:
 
 def test_c_ro_01_clients_do_not_set_it(registry: Client) -> None:
     assert registry.put(X, {"meta": {"readonly": True}}).status == 201
-    for method, url, sent in (
+    for method, url, content in (
         ("PUT", f"{X}/meta", {"readonly": True}),
         ("PATCH", f"{X}/meta", {"readonly": "nonsense"}),
         ("PATCH", X, {"meta": {"readonly": None}}),
         ("POST", D, {"x": {"meta": {"readonly": True}}}),
     ):
-        assert registry.send(method, url, sent).status == 200
+        assert registry.send(method, url, content).status == 200
         assert registry.get(f"{X}/meta").json["readonly"] is False
     lock(registry, X)
     assert registry.get(f"{X}/meta").json["readonly"] is True
@@ -75,16 +75,16 @@ def locked(registry: Client) -> Client:
 
 
 def test_c_ro_02_it_is_not_written(locked: Client) -> None:
-    for method, url, sent, subject in WRITES_TO_ONE + WRITES_TO_MANY + GROUPS_GONE:
-        error = refuses(locked, method, url, sent, "readonly")
+    for method, url, content, subject in WRITES_TO_ONE + WRITES_TO_MANY + GROUPS_GONE:
+        error = refuses(locked, method, url, content, "readonly")
         assert (error["status"], error["subject"]) == (400, subject), (method, url)
 
 
 def test_c_ro_03_it_is_left_out(locked: Client) -> None:
     before = locked.get(f"{X}?inline=*").body
-    for method, url, sent, _ in WRITES_TO_MANY:
+    for method, url, content, _ in WRITES_TO_MANY:
         locked.put(f"{D}/y", {})
-        reply = locked.send(method, f"{url}?ignore=readonly", sent)
+        reply = locked.send(method, f"{url}?ignore=readonly", content)
         assert reply.status == (204 if method == "DELETE" else 200)
         assert locked.get(f"{X}?inline=*").body == before
         y = locked.get(f"{D}/y")
@@ -100,8 +100,8 @@ def test_c_ro_03_also_if_nothing_is_left(locked: Client) -> None:
 
 
 def test_c_ro_04_alone_it_cannot_be_left_out(locked: Client) -> None:
-    for method, url, sent, _ in [*WRITES_TO_ONE, GROUPS_GONE[0]]:
-        error = refuses(locked, method, f"{url}?ignore=readonly", sent, "bad_flag")
+    for method, url, content, _ in [*WRITES_TO_ONE, GROUPS_GONE[0]]:
+        error = refuses(locked, method, f"{url}?ignore=readonly", content, "bad_flag")
         assert (error["status"], error["subject"], error["args"]) == (400, url, {"flag": "ignore"})
 
 

@@ -19,10 +19,10 @@ def test_c_reg_03_what_is_shown_on_demand(registry: Client) -> None:
 def test_c_reg_02_and_10_what_is_only_read(registry: Client, value: Any) -> None:
     before = registry.get("/?inline=model").json
     for method in ("PUT", "PATCH"):
-        sent = {"specversion": value, "model": value, "self": value, "xid": value, "name": "n"}
-        shown = registry.send(method, "/?inline=model", sent).json
-        assert shown == {**before, "epoch": shown["epoch"], "modifiedat": shown["modifiedat"], "name": "n"}
-    assert shown["specversion"] == "1.0-rc4"
+        attributes = {"specversion": value, "model": value, "self": value, "xid": value, "name": "n"}
+        stored = registry.send(method, "/?inline=model", attributes).json
+        assert stored == {**before, "epoch": stored["epoch"], "modifiedat": stored["modifiedat"], "name": "n"}
+    assert stored["specversion"] == "1.0-rc4"
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ def test_invalid_flag_is_rejected(registry: Client, url: str, code: str) -> None
 
 def test_c_cln_01_and_03_collections(registry: Client) -> None:
     registry.put("/dirs/d/datas/x", {"name": "n"})
-    found = registry.get("/?collections").json
-    assert set(found) == {f"{plural}{end}" for plural in ("dirs", "boxes") for end in ("", "url", "count")}
+    members = registry.get("/?collections").json
+    assert set(members) == {f"{plural}{end}" for plural in ("dirs", "boxes") for end in ("", "url", "count")}
     registry.delete("/dirs")
-    found["dirs"]["d"].pop("epoch")
-    assert registry.post("/?ignore=epoch", found).status == 200
+    members["dirs"]["d"].pop("epoch")
+    assert registry.post("/?ignore=epoch", members).status == 200
     assert registry.get("/dirs/d/datas/x").json["name"] == "n"
 
 

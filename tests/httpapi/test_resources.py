@@ -20,8 +20,8 @@ WRITES = ["PUT", "PATCH"]
 def test_read_resource_can_be_written_back(registry: Client) -> None:
     registry.put(X, {"name": "n", "meta": {"labels": {"a": "b"}}, "versions": {"a": {}, "b": {"xint": 1}}})
     for query in ("", "?inline=meta", "?inline=versions", "?inline=*"):
-        shown = registry.get(f"{X}{query}").json
-        assert registry.put(f"{X}{query}", shown).status == 200
+        resource = registry.get(f"{X}{query}").json
+        assert registry.put(f"{X}{query}", resource).status == 200
         for id_ in ("b", "a"):
             version = registry.get(f"{X}/versions/{id_}").json
             assert registry.put(f"{X}/versions/{id_}", version).status == 200

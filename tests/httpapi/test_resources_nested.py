@@ -15,21 +15,21 @@ X, F = "/dirs/d/datas/x", "/dirs/d/files/x"
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "POST"])
 def test_nested_write_creates_missing_entities(registry: Client, method: str) -> None:
     versions = {"v1": {"name": "one"}, "v2": {"name": "two"}}
-    sent = {"dirs": {"d": {"datas": {"x": {"versions": versions, "meta": {"labels": {"a": "b"}}}}}}}
-    assert registry.send(method, "/", sent).status == 200
-    shown = seen(registry.get(f"{X}?inline=*").json)
+    members = {"dirs": {"d": {"datas": {"x": {"versions": versions, "meta": {"labels": {"a": "b"}}}}}}}
+    assert registry.send(method, "/", members).status == 200
+    resource = seen(registry.get(f"{X}?inline=*").json)
     both = {"v1": version_of(X, "v1", name="one", isdefault=False)}
     both["v2"] = version_of(X, "v2", name="two", ancestorid="v1")
     meta = meta_of(X, "v2", labels={"a": "b"})
-    assert shown == {**resource_of(X, "v2", 2, name="two", ancestorid="v1"), "meta": meta, "versions": both}
+    assert resource == {**resource_of(X, "v2", 2, name="two", ancestorid="v1"), "meta": meta, "versions": both}
     assert (registry.get("/dirs/d").json["epoch"], registry.get("/").json["epoch"]) == (1, 2)
 
 
 @pytest.mark.parametrize(("method", "keeps"), [("PUT", False), ("PATCH", True)])
 def test_nested_write_follows_the_method(registry: Client, method: str, keeps: bool) -> None:
     registry.put("/dirs/d", {"name": "g", "datas": {"x": {"name": "r", "versions": {"v1": {"name": "v"}}}}})
-    sent = {"datas": {"x": {"versions": {"v1": {"description": "new"}}}}}
-    assert registry.send(method, "/dirs/d", sent).status == 200
+    members = {"datas": {"x": {"versions": {"v1": {"description": "new"}}}}}
+    assert registry.send(method, "/dirs/d", members).status == 200
     assert ("name" in registry.get("/dirs/d").json) == keeps
     assert ("name" in registry.get(f"{X}/versions/v1").json) == keeps
     assert registry.get(f"{X}/versions/v1").json["description"] == "new"
@@ -39,13 +39,13 @@ def test_nested_write_follows_the_method(registry: Client, method: str, keeps: b
 def test_collection_write_follows_the_method(registry: Client, method: str, keeps: bool) -> None:
     first = {"name": "n", "labels": {"a": "b"}}
     registry.put(X, {**first, "meta": {"labels": {"m": "1"}}})
-    for url, sent in (
+    for url, members in (
         ("/dirs", {"d": {"datas": {"x": {}}}}),
         ("/dirs/d/datas", {"x": {}}),
         (f"{X}/versions", {"1": {}}),
     ):
         registry.put(X, first)
-        reply = registry.send(method, url, sent)
+        reply = registry.send(method, url, members)
         assert (reply.status, "Location" in reply.headers) == (200, False)
         assert ("name" in registry.get(X).json) == keeps, url
     assert registry.get(f"{X}/meta").json["labels"] == {"m": "1"}
@@ -72,8 +72,8 @@ def test_read_entity_can_be_written_back_at_every_level(registry: Client, query:
         (f"{F}$details", ("PUT", "PATCH")),
     ):
         for method in methods:
-            shown = registry.get(f"{path}{query}").json
-            reply = registry.send(method, path, shown)
+            entity = registry.get(f"{path}{query}").json
+            reply = registry.send(method, path, entity)
             assert reply.status == 200, (method, path, reply.body)
             assert _without_changes(registry.get("/export").json) == before, (method, path)
 

@@ -44,17 +44,17 @@ class Loop:
     """An event loop whose callbacks run when the test says so."""
 
     def __init__(self, registry: Client) -> None:
-        self._registry, self._given = registry, list[Callable[[], None]]()
+        self._registry, self._callbacks = registry, list[Callable[[], None]]()
 
     def read(self, path: str = PATH) -> tuple[int, bytes]:
-        answer = self._registry.service.read_cached(ApiRequest("GET", path, BASE, {}, []), self._given.append)
+        answer = self._registry.service.read_cached(ApiRequest("GET", path, BASE, {}, []), self._callbacks.append)
         assert answer
         assert isinstance(answer.body, bytes)
         return answer.status, answer.body
 
     def turn(self) -> None:
-        while self._given:
-            self._given.pop(0)()
+        while self._callbacks:
+            self._callbacks.pop(0)()
 
 
 @pytest.fixture

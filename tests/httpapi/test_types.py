@@ -203,33 +203,33 @@ HEADERS: Final[list[tuple[str, str, Any]]] = [
 
 def test_c_typ_16_c_typ_01_values_in_headers(typed: Client) -> None:
     path = "/dirs/d/files/f"
-    for name, sent, stored in HEADERS:
-        assert typed.put(path, b"", **{f"xregistry_{name}": sent}).status in (200, 201), name
-        shown = typed.get(f"{path}$details").json
+    for name, text, stored in HEADERS:
+        assert typed.put(path, b"", **{f"xregistry_{name}": text}).status in (200, 201), name
+        details = typed.get(f"{path}$details").json
         attribute, _, key = name.partition(".")
-        assert (shown[attribute][key] if key else shown[attribute]) == stored, name
-    for name, sent in (("xboolean", "True"), ("xboolean", "1"), ("xinteger", "1.5"), ("xuinteger", "-1"),
+        assert (details[attribute][key] if key else details[attribute]) == stored, name
+    for name, text in (("xboolean", "True"), ("xboolean", "1"), ("xinteger", "1.5"), ("xuinteger", "-1"),
                        ("xmap.A b", "x")):  # fmt: skip
-        reply = typed.put(path, b"", **{f"xregistry_{name}": sent})
+        reply = typed.put(path, b"", **{f"xregistry_{name}": text})
         assert reply.error == (400, "invalid_attribute", f"{path}/versions/1"), name
-    for name, sent in (("xarray", "1"), ("xobject", "{}")):
-        reply = typed.put(path, b"", **{f"xregistry_{name}": sent})
+    for name, text in (("xarray", "1"), ("xobject", "{}")):
+        reply = typed.put(path, b"", **{f"xregistry_{name}": text})
         assert reply.error == (400, "extra_xregistry_header", path), name
 
 
 def test_timestamps_without_an_offset_are_utc_everywhere(typed: Client) -> None:
-    sent, stored = "2024-01-01T01:02:03", "2024-01-01T01:02:03Z"
-    times = {"createdat": sent, "modifiedat": sent}
-    deprecated = {"deprecated": {"effective": sent, "removal": "2024-01-01T02:02:03+01:00"}}
+    time, stored = "2024-01-01T01:02:03", "2024-01-01T01:02:03Z"
+    times = {"createdat": time, "modifiedat": time}
+    deprecated = {"deprecated": {"effective": time, "removal": "2024-01-01T02:02:03+01:00"}}
     for path in ("/", "/dirs/d", X, f"{X}/versions/new", f"{X}/meta"):
-        shown = typed.put(path, {**times, **({"name": "n"} if "meta" not in path else deprecated)}).json
-        assert (shown["createdat"], shown["modifiedat"]) == (stored, stored), path
-        assert shown.get("deprecated", {"effective": stored})["effective"] == stored
-    late = {"deprecated": {"effective": sent, "removal": "2024-01-01T01:02:02"}}
+        entity = typed.put(path, {**times, **({"name": "n"} if "meta" not in path else deprecated)}).json
+        assert (entity["createdat"], entity["modifiedat"]) == (stored, stored), path
+        assert entity.get("deprecated", {"effective": stored})["effective"] == stored
+    late = {"deprecated": {"effective": time, "removal": "2024-01-01T01:02:02"}}
     assert typed.put("/dirs/d", late).error == (400, "invalid_attribute", "/dirs/d")
-    for filter_ in (f"createdat={sent}", "createdat<2024-01-01T01:02:03.1", f"createdat>={sent}"):
+    for filter_ in (f"createdat={time}", "createdat<2024-01-01T01:02:03.1", f"createdat>={time}"):
         assert typed.get(f"/dirs/d/datas?filter={filter_}").json.keys() == {"x"}, filter_
-    assert typed.get(f"/dirs/d/datas?filter=createdat>{sent}").json == {}
+    assert typed.get(f"/dirs/d/datas?filter=createdat>{time}").json == {}
 
 
 def test_timestamps_of_a_model_are_stored_in_utc(registry: Client) -> None:

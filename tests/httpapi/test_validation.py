@@ -26,11 +26,11 @@ def schemas(database: Database) -> Client:
 
 def put(schemas: Client, path: str, document: Any, format_: str | None = "JsonSchema/draft-07") -> Any:
     """Writes a Version by its metadata; gives the answer."""
-    sent = {"val" if "/vals/" in path else "strict": document, **({"format": format_} if format_ else {})}
-    return schemas.put(f"{path}$details", sent)
+    version = {"val" if "/vals/" in path else "strict": document, **({"format": format_} if format_ else {})}
+    return schemas.put(f"{path}$details", version)
 
 
-def shown(reply: Any) -> dict[str, Any]:
+def validation_results(reply: Any) -> dict[str, Any]:
     assert reply.status in (200, 201), reply.body
     return {name: reply.json[name] for name in VALIDATED if name in reply.json}
 
@@ -39,7 +39,7 @@ def shown(reply: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("sent", "reason"),
+    ("version", "reason"),
     [
         ({"format": "Thrift/1", "val": 5}, "Unknown format"),
         ({"format": "Avro/1.9", "valurl": "http://h/v"}, "Data stored externally"),
@@ -47,11 +47,11 @@ def shown(reply: Any) -> dict[str, Any]:
     ],
 )
 def test_version_that_is_not_validated_has_the_same_reason_twice(
-    schemas: Client, sent: dict[str, Any], reason: str
+    schemas: Client, version: dict[str, Any], reason: str
 ) -> None:
-    schemas.put(f"{V}$details", {**sent, "meta": {"compatibility": "backward"}})
-    found = shown(schemas.get(f"{V}$details"))
-    assert (found["formatvalidatedreason"], found["compatibilityvalidatedreason"]) == (reason, reason)
+    schemas.put(f"{V}$details", {**version, "meta": {"compatibility": "backward"}})
+    results = validation_results(schemas.get(f"{V}$details"))
+    assert (results["formatvalidatedreason"], results["compatibilityvalidatedreason"]) == (reason, reason)
 
 
 WIDER = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
@@ -63,8 +63,8 @@ def test_optional_property_added_to_an_open_object_is_compatible(schemas: Client
     put(schemas, f"{V}/versions/1", OBJECT)
     schemas.patch(f"{V}/meta", {"compatibility": rule})
     for id_, document in (("2", WIDER), ("3", open_), ("4", {**open_, **WIDER})):
-        found = shown(put(schemas, f"{V}/versions/{id_}", document))
-        assert found == {"formatvalidated": True, "compatibilityvalidated": True}
+        results = validation_results(put(schemas, f"{V}/versions/{id_}", document))
+        assert results == {"formatvalidated": True, "compatibilityvalidated": True}
     assert put(schemas, f"{V}/versions/5", {**open_, "additionalProperties": False}).status == (
         201 if rule == "forward" else 400
     )
@@ -126,8 +126,8 @@ def test_only_pairs_that_a_write_changes_are_compared(database: Database, rule: 
 
     def counted(reply: Any) -> int:
         assert reply.status in (200, 201, 204), reply.body
-        found, Counting.compared = Counting.compared, 0
-        return found
+        compared, Counting.compared = Counting.compared, 0
+        return compared
 
     Counting.compared = 0
     assert counted(client.patch(f"{V}/meta", {"compatibility": rule})) > 0

@@ -26,7 +26,7 @@ NOT_SEMVER = ["notsemver", "1", "1.0", "v1.0.0", "1.0.0.0", "01.0.0", "1.0.0-", 
 def test_id_that_is_not_a_semantic_version_is_rejected_in_semver_mode(registry: Client, id_: str) -> None:
     path = "/dirs/d/sems/x"
     registry.put(path, {})
-    for method, url, sent in (
+    for method, url, content in (
         ("PUT", f"{path}/versions/{id_}", {}),
         ("PATCH", f"{path}/versions", {"1.2.0": {}, id_: {}}),
         ("POST", path, {"versionid": id_}),
@@ -35,7 +35,7 @@ def test_id_that_is_not_a_semantic_version_is_rejected_in_semver_mode(registry: 
         ("PUT", "/dirs/d/sems/new", {"meta": {"defaultversionid": id_}}),
         ("POST", "/", {"dirs": {"d": {"sems": {"new": {"versions": {id_: {}}}}}}}),
     ):
-        error = refuses(registry, method, url, sent, "malformed_id")
+        error = refuses(registry, method, url, content, "malformed_id")
         assert (error["status"], error["args"]["id"]) == (400, id_)
         assert "MAJOR.MINOR.PATCH, for example 1.0.0" in error["args"]["error_detail"]
 
@@ -90,8 +90,8 @@ def test_automatic_ids_follow_the_versionmode_when_it_changes(registry: Client, 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_null_ancestor_makes_an_existing_version_follow_the_newest_other(registry: Client, method: str) -> None:
     registry.post(f"{X}/versions", {"a": {}, "b": {}, "c": {"ancestorid": "a"}})
-    sent = {"createdat": at(2001), "ancestorid": None}
-    assert registry.send(method, f"{X}/versions/a", sent).json["ancestorid"] == "a"
+    attributes = {"createdat": at(2001), "ancestorid": None}
+    assert registry.send(method, f"{X}/versions/a", attributes).json["ancestorid"] == "a"
     assert lineage(registry, X) == {"a": "a", "b": "a", "c": "a"}
     assert registry.send(method, f"{X}/versions/c", {"ancestorid": None}).json["ancestorid"] == "b"
     assert registry.send(method, X, {"ancestorid": None}).json["ancestorid"] == "b"
@@ -110,8 +110,8 @@ def test_null_ancestors_of_existing_versions_are_chained_by_creation_then_id(reg
     unset = {id_: {"createdat": at(year), "ancestorid": None} for id_, year in created.items()}
     registry.send(method, f"{X}/versions", unset)
     assert lineage(registry, X) == {"d": "d", "B": "d", "c": "B", "a": "c"}
-    found = registry.get(f"{X}/versions").json
-    assert {id_: version["epoch"] - epochs[id_] for id_, version in found.items()} == dict.fromkeys(created, 1)
+    versions = registry.get(f"{X}/versions").json
+    assert {id_: version["epoch"] - epochs[id_] for id_, version in versions.items()} == dict.fromkeys(created, 1)
     assert default_of(registry, X) == ("a", False)
 
 

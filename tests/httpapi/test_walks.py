@@ -56,9 +56,9 @@ class Walker:
             (f"{resource}/versions", lambda: self._map(VERSIONS, self._version)),
             (f"{resource}/versions/{self._one(VERSIONS)}{details}", self._version),
         ))  # fmt: skip
-        return method, path + (f"?{self._one(FLAGS)}" if self._seldom(4) else ""), self._sent(method, make)
+        return method, path + (f"?{self._one(FLAGS)}" if self._seldom(4) else ""), self._content(method, make)
 
-    def _sent(self, method: str, make: Callable[[], Json]) -> Any:
+    def _content(self, method: str, make: Callable[[], Json]) -> Any:
         return None if method == "DELETE" and self._seldom(2) else make()
 
     def _one(self, values: Any) -> Any:
@@ -80,38 +80,38 @@ class Walker:
         return {self._one(TYPES): self._map(RESOURCES, self._resource)} | (self._common() if self._seldom(2) else {})
 
     def _resource(self) -> Json:
-        sent = self._version()
+        resource = self._version()
         if self._seldom(4):
-            sent["meta"] = self._meta()
+            resource["meta"] = self._meta()
         if self._seldom(4):
-            sent["versions"] = self._map(VERSIONS, self._version)
-        return sent
+            resource["versions"] = self._map(VERSIONS, self._version)
+        return resource
 
     def _version(self) -> Json:
         ids = {"versionid": self._one(VERSIONS)} if self._seldom(4) else {}
         return self._common() | ids | ({"ancestorid": self._one((*VERSIONS, None))} if self._seldom(4) else {})
 
     def _meta(self) -> Json:
-        sent: Json = {"labels": {"a": "b"}} if self._seldom(3) else {}
+        meta: Json = {"labels": {"a": "b"}} if self._seldom(3) else {}
         if self._seldom(3):
-            sent |= {"defaultversionid": self._one(VERSIONS), "defaultversionsticky": self._one((True, False))}
+            meta |= {"defaultversionid": self._one(VERSIONS), "defaultversionsticky": self._one((True, False))}
         if self._seldom(5):
             target = f"/dirs/{self._one(GROUPS)}/{self._one(TYPES)}/{self._one(RESOURCES)}"
-            sent["xref"] = self._one((target, None))
-        return sent
+            meta["xref"] = self._one((target, None))
+        return meta
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_c_ent_03_and_07_whatever_is_sent(registry: Client, seed: int) -> None:
+def test_c_ent_03_and_07_whatever_is_content(registry: Client, seed: int) -> None:
     walker, before, done = Walker(seed), registry.get("/export").body, 0
     for i in range(80):
-        method, url, sent = walker.request()
-        reply = registry.send(method, url, sent)
-        assert reply.status < 500, (method, url, sent)
+        method, url, content = walker.request()
+        reply = registry.send(method, url, content)
+        assert reply.status < 500, (method, url, content)
         after = registry.get("/export")
         assert after.status == 200
         if reply.status >= 400:
-            assert after.body == before, (method, url, sent, reply.error)
+            assert after.body == before, (method, url, content, reply.error)
         else:
             done += 1
         before = after.body

@@ -50,13 +50,13 @@ def _entities(answer: dict[str, Any], filter_: Filter, level: Level, held: Held,
 
 def _entity(entity: dict[str, Any], filter_: Filter, level: Level, held: Held, model: Model) -> dict[str, Any] | None:
     held = _enter(held, filter_, level, entity, entity.get("meta", {}), model)
-    shown, has_leaves = dict(entity), False
+    selected, has_leaves = dict(entity), False
     for plural in collections(level, model):
         if plural in entity:
-            shown[plural] = _entities(entity[plural], filter_, (*level, plural), held, model)
-            shown[f"{plural}count"] = len(shown[plural])
-            has_leaves = has_leaves or bool(shown[plural])
-    return shown if has_leaves or _is_complete(held, filter_) else None
+            selected[plural] = _entities(entity[plural], filter_, (*level, plural), held, model)
+            selected[f"{plural}count"] = len(selected[plural])
+            has_leaves = has_leaves or bool(selected[plural])
+    return selected if has_leaves or _is_complete(held, filter_) else None
 
 
 def _enter(
@@ -97,12 +97,12 @@ def in_order(answer: dict[str, Any], sort: Sort | None, target: RequestTarget, m
 def without_urls(answer: Any, level: Level, model: Model) -> Any:
     """An answer without the URLs of its collections, which differ with what is asked for."""
     names = {f"{plural}url" for plural in collections(level, model)}
-    shown = {name: value for name, value in answer.items() if name not in names}
+    members = {name: value for name, value in answer.items() if name not in names}
     for plural in collections(level, model):
-        if plural in shown:
+        if plural in members:
             inner = (*level, plural)
-            shown[plural] = {id_: without_urls(entity, inner, model) for id_, entity in shown[plural].items()}
-    return shown
+            members[plural] = {id_: without_urls(entity, inner, model) for id_, entity in members[plural].items()}
+    return members
 
 
 def without_collections(answer: Any, level: Level, model: Model) -> Any:

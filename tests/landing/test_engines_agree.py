@@ -58,17 +58,17 @@ VALUES: dict[str | None, st.SearchStrategy[Any]] = {
 def properties(draw: st.DrawFn, types: tuple[str | None, ...] = tuple(VALUES)) -> Document:
     """A property definition: a type, and perhaps a value and a demand."""
     type_ = draw(st.sampled_from((None, "string", "uritemplate", *types)))
-    made: Document = {} if type_ is None else {"type": type_}
+    declaration: Document = {} if type_ is None else {"type": type_}
     if draw(st.booleans()):
-        made["value"] = draw(VALUES[type_])
+        declaration["value"] = draw(VALUES[type_])
     if draw(st.booleans()):
-        made["required"] = draw(st.booleans())
-    return made
+        declaration["required"] = draw(st.booleans())
+    return declaration
 
 
 def named(names: tuple[str, ...]) -> st.SearchStrategy[list[Document]]:
     """Properties as an array of entries, names repeated or not."""
-    entry = st.builds(lambda name, each: {"name": name} | each, st.sampled_from(names), properties())
+    entry = st.builds(lambda name, declaration: {"name": name} | declaration, st.sampled_from(names), properties())
     return st.lists(entry, max_size=3)
 
 
@@ -162,41 +162,41 @@ ENDPOINT_OPTIONS = {
 
 @st.composite
 def definitions(draw: st.DrawFn) -> Document:
-    made: Document = dict(draw(SCHEMAS))
+    definition: Document = dict(draw(SCHEMAS))
     protocol = draw(st.sampled_from((None, None, *PROTOCOLS)))
     if protocol is not None:
-        made |= {"protocol": protocol, "protocoloptions": draw(OPTIONS[protocol])}
+        definition |= {"protocol": protocol, "protocoloptions": draw(OPTIONS[protocol])}
     if protocol is None or draw(st.booleans()):
-        made |= {"envelope": "CloudEvents/1.0", "envelopemetadata": draw(METADATA)}
+        definition |= {"envelope": "CloudEvents/1.0", "envelopemetadata": draw(METADATA)}
         if draw(st.booleans()):
-            made["envelopeoptions"] = draw(ENVELOPE_OPTIONS)
+            definition["envelopeoptions"] = draw(ENVELOPE_OPTIONS)
     if draw(st.integers(0, 3)) == 0:
-        made["datacontenttype"] = draw(MEDIA_TYPES | st.just("application/cloudevents+json"))
-    return made
+        definition["datacontenttype"] = draw(MEDIA_TYPES | st.just("application/cloudevents+json"))
+    return definition
 
 
 @st.composite
 def endpoints(draw: st.DrawFn) -> Document:
     protocol = draw(st.sampled_from((None, "KAFKA", "MQTT/5.0", "NATS", "HTTP")))
-    made: Document = {"usage": ["consumer"], "envelopeoptions": draw(ENVELOPE_OPTIONS)}
+    endpoint: Document = {"usage": ["consumer"], "envelopeoptions": draw(ENVELOPE_OPTIONS)}
     if protocol is not None:
-        made |= {"protocol": protocol, "protocoloptions": draw(ENDPOINT_OPTIONS[protocol])}
-    return made | {"messagegroups": draw(st.sampled_from((["/messagegroups/g"], ["/messagegroups/h"], [])))}
+        endpoint |= {"protocol": protocol, "protocoloptions": draw(ENDPOINT_OPTIONS[protocol])}
+    return endpoint | {"messagegroups": draw(st.sampled_from((["/messagegroups/g"], ["/messagegroups/h"], [])))}
 
 
 @st.composite
 def catalogues(draw: st.DrawFn) -> Document:
     groups = {
         name: {"messagegroupid": name, "messages": {
-            f"m{number}": {"messageid": f"m{number}"} | each
-            for number, each in enumerate(draw(st.lists(definitions(), min_size=1, max_size=4)))
+            f"m{number}": {"messageid": f"m{number}"} | member
+            for number, member in enumerate(draw(st.lists(definitions(), min_size=1, max_size=4)))
         }}
         for name in ("g", "h")
     }  # fmt: skip
     for name in draw(st.sets(st.sampled_from(("a1", "a2")))):
         groups["h"]["messages"][name] = {"messageid": name, "meta": {"xref": "/messagegroups/g/messages/m0"}}
-    made = {f"e{number}": each for number, each in enumerate(draw(st.lists(endpoints(), max_size=2)))}
-    return {"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups, "endpoints": made}
+    endpoints_ = {f"e{number}": member for number, member in enumerate(draw(st.lists(endpoints(), max_size=2)))}
+    return {"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups, "endpoints": endpoints_}
 
 
 # -- the property ---------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def catalogues(draw: st.DrawFn) -> Document:
 
 def messages_near(catalog: Catalog, seed: int, rounds: int = 2) -> list[Message]:
     """Messages of every definition on every way, each as it is and changed; those that cannot be built left out."""
-    dice, made = dice_of(seed, strangeness=seed % 3 * 0.15), list[Message]()
+    dice, near = dice_of(seed, strangeness=seed % 3 * 0.15), list[Message]()
     for definition in catalog.definitions.values():
         for way in ways_of(definition):
             for _ in range(rounds):
@@ -212,8 +212,8 @@ def messages_near(catalog: Catalog, seed: int, rounds: int = 2) -> list[Message]
                     message = message_of(catalog, definition, way, dice)
                 except WirebookError:
                     continue
-                made += [message, mutate(message, dice), mutate(message, dice)]
-    return made
+                near += [message, mutate(message, dice), mutate(message, dice)]
+    return near
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -225,13 +225,13 @@ def test_random_messages_have_the_same_rows_by_columns_and_by_reference(document
     records = [message for message in messages if not message.is_event_file]
     for endpoint in (None, *catalog.scopes):
         engines = Engines(catalog, endpoint)
-        rows, kept = chunk_of_rows(records)
-        for chunk, sent in (
+        rows, row_messages = chunk_of_rows(records)
+        for chunk, part in (
             (chunk_of_lines(events, "events"), events),
             (chunk_of_lines(records, "capture"), records),
-            (rows, kept),
+            (rows, row_messages),
         ):
-            differences = engines.compare(chunk, sent).differences
+            differences = engines.compare(chunk, part).differences
             assert not differences, "\n\n".join(map(str, differences[:3]))
 
 
@@ -255,13 +255,13 @@ VECTOR_FILES = sorted(path.stem for path in VECTORS.glob("*.json") if path.stem 
 def vectors_by_catalogue(name: str) -> dict[tuple[str, str | None], list[Document]]:
     """The captured records of a file of vectors, by catalogue and endpoint; other options are the reference's alone."""
     content = json.loads((VECTORS / f"{name}.json").read_text("utf-8"))
-    found: dict[tuple[str, str | None], list[Document]] = {}
+    by_catalogue: dict[tuple[str, str | None], list[Document]] = {}
     for case in content["vectors"]:
         named, record = case["catalogue"], case["record"]
         if not case.get("options") and isinstance(record, dict) and "protocol" in record:
             document = content["catalogues"][named] if isinstance(named, str) else named
-            found.setdefault((json.dumps(document), case.get("endpoint")), []).append(record)
-    return found
+            by_catalogue.setdefault((json.dumps(document), case.get("endpoint")), []).append(record)
+    return by_catalogue
 
 
 @pytest.mark.parametrize("name", VECTOR_FILES)
@@ -403,7 +403,7 @@ def test_placeholder_without_observable_slot_is_null() -> None:
 
 def test_unescaped_uri_matches_the_most_specific_definition() -> None:
     """The index has the more specific definition under the percent-encoded literal; columns leave such rows alone."""
-    messages = {
+    definitions_ = {
         name: EVENT | {"messageid": name, "envelopemetadata": {"type": {"value": "t1"}, "source": {"value": source}}}
         for name, source in (
             ("m", "/é/{x}"),
@@ -414,12 +414,12 @@ def test_unescaped_uri_matches_the_most_specific_definition() -> None:
             ("r", "/r/{x}"),
         )
     }
-    groups = {"g": {"messagegroupid": "g", "messages": messages}}
+    groups = {"g": {"messagegroupid": "g", "messages": definitions_}}
     catalog = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups})
-    sent = [
+    messages = [
         Message(json.dumps(kafka(source=source)).encode(), Way("KAFKA", "binary"), "/messagegroups/g/messages/m")
         for source in ("/é/1", "/%C3%A9/1", "/x/1")
     ]
-    result = Engines(catalog).compare(chunk_of_lines(sent, "capture"), sent)
+    result = Engines(catalog).compare(chunk_of_lines(messages, "capture"), messages)
     assert not result.differences, str(result.differences[0])
     assert {name: len(table) for name, table in result.landed.tables.items()} == {"g__m": 2, "g__n": 1}

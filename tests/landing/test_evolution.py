@@ -133,8 +133,8 @@ def test_conform_keeps_values_of_widened_types(start: int) -> None:
             "t": None,
             **row,
             "s": wide(row["s"], ("b", "a")),
-            "l": row["l"] and [wide(each, ("a", "b")) for each in row["l"]],
-            "m": row["m"] and [(key, wide(each, ("a", "b"))) for key, each in row["m"]],
+            "l": row["l"] and [wide(member, ("a", "b")) for member in row["l"]],
+            "m": row["m"] and [(key, wide(member, ("a", "b"))) for key, member in row["m"]],
         }
         for row in ROWS[start:] + ROWS[start : start + 1]
     ]

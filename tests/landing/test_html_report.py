@@ -144,7 +144,7 @@ def test_statistics_equal_those_of_the_rows(workspace: Workspace) -> None:
     assert (fields["unit.name"].filled, fields["unit.name"].lowest) == (0, None)
     for name, placeholder in table.placeholders.items():
         assert placeholder.values == Counter(row[name] for row in rows)
-    assert {each.distinct for each in table.placeholders.values()} == {3, 20}
+    assert {placeholder.distinct for placeholder in table.placeholders.values()} == {3, 20}
 
 
 @pytest.mark.parametrize("table_format", ["parquet", "delta", "iceberg"])
@@ -174,7 +174,10 @@ def test_dead_letter_statistics_equal_those_of_the_rows(workspace: Workspace) ->
     )
     assert statistics.outcomes == outcomes
     hot = statistics.examples["payload-invalid", "payload#/celsius"]
-    assert [(each.line, each.actual, each.definition) for each in hot] == [(21, "hot", READING), (22, "cold", READING)]
+    assert [(example.line, example.actual, example.definition) for example in hot] == [
+        (21, "hot", READING),
+        (22, "cold", READING),
+    ]
     assert hot[0].raw == BROKEN[0]
 
 
@@ -188,8 +191,8 @@ def test_examples_are_limited_and_distinct(tmp_path: Path) -> None:
     statistics = dead_letter_statistics([tmp_path / "x.parquet", tmp_path / "gone.parquet"])
     assert (statistics.rows, statistics.gone) == (50_000, 1)
     assert statistics.reasons == {("payload-invalid", "payload#"): 50_000}
-    assert [each.line for each in statistics.examples["payload-invalid", "payload#"]] == [0, 1, 2][:MAX_EXAMPLES]
-    assert [each.raw for each in statistics.examples["payload-invalid", "payload#"]] == [b"0", b"1", b"2"][
+    assert [example.line for example in statistics.examples["payload-invalid", "payload#"]] == [0, 1, 2][:MAX_EXAMPLES]
+    assert [example.raw for example in statistics.examples["payload-invalid", "payload#"]] == [b"0", b"1", b"2"][
         :MAX_EXAMPLES
     ]
 

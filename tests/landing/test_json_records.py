@@ -81,10 +81,10 @@ ODD = [
 def lines_of(protocol: str, odd: list[bytes], every: int) -> list[bytes]:
     """Plain lines with an odd one here and there."""
     plain = json.dumps({"protocol": protocol, **PLAIN[protocol]}).encode()
-    found = [plain] * FEW
+    lines_ = [plain] * FEW
     for place, line in enumerate(odd):
-        found.insert((place * every) % len(found), line.replace(b"%s", protocol.encode()))
-    return found
+        lines_.insert((place * every) % len(lines_), line.replace(b"%s", protocol.encode()))
+    return lines_
 
 
 def hold(lines: list[bytes], protocol: str, rows: Any, fields: RecordFields) -> None:
@@ -112,8 +112,8 @@ def is_same(member: str, value: Any, place: int, fields: RecordFields) -> bool:
     return True
 
 
-def is_same_pair(pair: Any, pairs: Any, place: int, found: Any) -> bool:
-    column = found.column(pair[0])
+def is_same_pair(pair: Any, pairs: Any, place: int, actual: Any) -> bool:
+    column = actual.column(pair[0])
     if [name for name, _ in pairs].count(pair[0]) > 1 or not isinstance(pair[1], str):
         return bool(column.doubtful[place])
     return bool(column.text[place].as_py() == pair[1])
@@ -123,8 +123,8 @@ def is_same_pair(pair: Any, pairs: Any, place: int, found: Any) -> bool:
 @given(st.sampled_from(list(PLAIN)), st.lists(st.sampled_from(ODD), max_size=12), st.integers(1, 60))
 def test_columns_equal_decoded_records(protocol: str, odd: list[bytes], every: int) -> None:
     lines = lines_of(protocol, odd, every)
-    for found, rows, fields in JsonRecords(pa.array(lines, pa.large_binary())).by_protocol():
-        hold(lines, found, rows, fields)
+    for protocol_of_rows, rows, fields in JsonRecords(pa.array(lines, pa.large_binary())).by_protocol():
+        hold(lines, protocol_of_rows, rows, fields)
 
 
 @pytest.mark.parametrize("protocol", PLAIN)

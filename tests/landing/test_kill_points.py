@@ -1,15 +1,12 @@
 """A run that is killed at each point of a commit and run again lands every message once, with the batch's own
 catalogue.
 
-The process ends by `os._exit`: no handlers run. scripts/kill_test.py kills real Spark runs at random moments.
+The process ends by `os._exit` without handlers. scripts/kill_test.py kills real Spark runs at random moments.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +16,7 @@ import pytest
 from wirebook.landing.runs.target import Manifest, Target
 from wirebook.problems import WirebookError
 
-HERE = Path(__file__).parent
 POINTS = ["locked", "pinned", "begun", "staged", "committed", "moved", "tabled", "finished"]
-DYING = 7
-
-PROGRAM = """
-import os, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from workspace import Workspace
-workspace = Workspace.__new__(Workspace)
-workspace.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
-from workspace import LocalRunner, RunSettings, standin
-workspace.runner = LocalRunner()
-workspace.settings = RunSettings(runner=workspace.runner, factory=standin.engine)
-deadly, countdown = sys.argv[3], int(sys.argv[4])
-def at(point):
-    global countdown
-    countdown -= point == deadly
-    if countdown < 0:
-        os._exit(7)
-workspace.land(at=at, name="old", batch_bytes=1)
-"""
-
-
-def die(root: Path, point: str, times: int) -> int:
-    arguments = [str(HERE), str(root), point, str(times)]
-    environment = os.environ | {"STANDIN_DIE": "999" if point == "task" else ""}
-    return subprocess.run([sys.executable, "-c", PROGRAM, *arguments], env=environment, check=False).returncode
 
 
 def write(workspace: Any) -> int:
@@ -65,11 +35,9 @@ def manifests(workspace: Any) -> list[Manifest]:
 @pytest.mark.parametrize(
     ("point", "times"), [*((point, 0) for point in POINTS), *((point, 1) for point in ("begun", "staged", "moved"))]
 )
-def test_kill_at_each_point_loses_and_duplicates_nothing(
-    workspace: Any, tmp_path: Path, point: str, times: int
-) -> None:
+def test_kill_at_each_point_loses_and_duplicates_nothing(workspace: Any, point: str, times: int) -> None:
     expected = write(workspace)
-    assert die(tmp_path, point, times) == DYING
+    workspace.die(point, times)
     seen = len(workspace.rows())
     report = workspace.land(name="new", batch_bytes=1)
     workspace.check_conserved(expected)
@@ -97,11 +65,11 @@ def begun_before(point: str, times: int) -> int:
     return times + 1
 
 
-def test_kill_in_task_and_in_its_retry_loses_nothing(workspace: Any, tmp_path: Path) -> None:
+def test_kill_in_task_and_in_its_retry_loses_nothing(workspace: Any) -> None:
     write(workspace)
     workspace.write("b", workspace.source.joinpath("b").read_bytes() + b'{"protocol":"X","t":"a","n":999}\n')
     for _ in range(2):
-        assert die(tmp_path, "task", 0) == 9
+        workspace.die("task", record="999")
         assert len(workspace.rows()) == 21
     assert list((workspace.to / "_wirebook" / "staging").glob("*"))
     report = workspace.land(name="new")
@@ -125,18 +93,18 @@ def test_worker_that_outlives_its_run_does_not_affect_the_next(workspace: Any, m
     workspace.check_conserved(expected)
 
 
-def test_missing_pinned_catalogue_is_reported(workspace: Any, tmp_path: Path) -> None:
+def test_missing_pinned_catalogue_is_reported(workspace: Any) -> None:
     write(workspace)
-    assert die(tmp_path, "staged", 0) == DYING
+    workspace.die("staged")
     (workspace.to / "_wirebook" / "catalogues" / "old.json").unlink()
     with pytest.raises(WirebookError, match=r"old\.json") as caught:
         workspace.land(name="new")
     assert [problem.code for problem in caught.value.problems] == ["broken-target"]
 
 
-def test_file_changed_after_kill_lands_as_it_is_now(workspace: Any, tmp_path: Path) -> None:
+def test_file_changed_after_kill_lands_as_it_is_now(workspace: Any) -> None:
     write(workspace)
-    assert die(tmp_path, "staged", 0) == DYING
+    workspace.die("staged")
     workspace.write("a", b'{"protocol":"X","t":"a"}\n')
     report = workspace.land(name="new")
     assert (report.problems, report.read) == ([], 22)
@@ -144,21 +112,21 @@ def test_file_changed_after_kill_lands_as_it_is_now(workspace: Any, tmp_path: Pa
     assert [manifest.catalogue for manifest in manifests(workspace)] == ["new"]
 
 
-def test_partly_landed_file_changed_after_kill_is_reported(workspace: Any, tmp_path: Path) -> None:
+def test_partly_landed_file_changed_after_kill_is_reported(workspace: Any) -> None:
     write(workspace)
     workspace.land()
     path = workspace.source / "a"
     path.write_bytes(path.read_bytes() + b'{"protocol":"X","t":"a"}\n')
-    assert die(tmp_path, "staged", 0) == DYING
+    workspace.die("staged")
     path.write_bytes(b'{"protocol":"X","t":"a"}\n')
     report = workspace.land()
     assert ([problem.code for problem in report.problems], report.read) == (["source-changed"], 0)
     workspace.check_conserved(42)
 
 
-def test_pinned_batch_skips_deleted_file(workspace: Any, tmp_path: Path) -> None:
+def test_pinned_batch_skips_deleted_file(workspace: Any) -> None:
     write(workspace)
-    assert die(tmp_path, "staged", 0) == DYING
+    workspace.die("staged")
     (workspace.source / "a").unlink()
     report = workspace.land()
     assert (report.problems, report.read) == ([], 21)
@@ -166,7 +134,7 @@ def test_pinned_batch_skips_deleted_file(workspace: Any, tmp_path: Path) -> None
 
 def test_pinned_batch_finishes_the_source_it_began_with(workspace: Any, tmp_path: Path) -> None:
     write(workspace)
-    assert die(tmp_path, "begun", 0) == DYING
+    workspace.die("begun")
     other = tmp_path / "other"
     other.mkdir()
     (other / "c").write_bytes(b'{"protocol":"X","t":"a"}\n')
@@ -183,9 +151,9 @@ def test_invalid_manifest_is_reported(workspace: Any) -> None:
         workspace.land()
 
 
-def test_missing_staged_file_is_reported(workspace: Any, tmp_path: Path) -> None:
+def test_missing_staged_file_is_reported(workspace: Any) -> None:
     write(workspace)
-    assert die(tmp_path, "committed", 0) == DYING
+    workspace.die("committed")
     for path in (workspace.to / "_wirebook" / "staging").rglob("*.parquet"):
         path.unlink()
     with pytest.raises(Exception, match="broken-target"):

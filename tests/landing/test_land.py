@@ -292,7 +292,7 @@ def _refuse(path: bytes) -> tuple[int, ...]:
 def test_file_changed_during_the_run_is_skipped(workspace: Any) -> None:
     workspace.write("a", lines(3))
     workspace.write("b", lines(3, 10))
-    workspace.runner._before = lambda: workspace.write("a", lines(4, 90))
+    workspace.runner.before = lambda: workspace.write("a", lines(4, 90))
     report = workspace.land()
     assert codes(report) == ["source-changed"]
     assert counts(report) == (3, 3, 0, 0)
@@ -301,7 +301,7 @@ def test_file_changed_during_the_run_is_skipped(workspace: Any) -> None:
 
 def test_file_grown_during_the_run_lands_as_planned(workspace: Any) -> None:
     path = workspace.write("a", lines(3))
-    workspace.runner._before = lambda: path.write_bytes(lines(5))
+    workspace.runner.before = lambda: path.write_bytes(lines(5))
     assert counts(workspace.land()) == (3, 3, 0, 0)
     assert counts(workspace.land()) == (2, 2, 0, 3)
 

@@ -18,21 +18,23 @@ class Stream:
 
     def __init__(self, data: bytes, piece: int = 1 << 20) -> None:
         self._data, self._piece = io.BytesIO(data), piece
+        self.requested = 0  # size of the last buffer
 
     def readinto(self, buffer: memoryview, /) -> int:
+        self.requested = len(buffer)
         return self._data.readinto(buffer[: self._piece])
 
 
 def read(data: bytes, after: int = 0, sizes: Sizes = TINY, piece: int = 1 << 20) -> tuple[list[object], object]:
     """What a reader gives: (number, line) pairs and long lines, then (line of the tail, tail)."""
     reader = LineReader(Stream(data, piece), after=after, sizes=sizes)
-    found: list[object] = []
+    records: list[object] = []
     for part in reader:
         if isinstance(part, Lines):
-            found += zip(part.numbers.tolist(), part.values.to_pylist(), strict=True)
+            records += zip(part.numbers.tolist(), part.values.to_pylist(), strict=True)
         else:
-            found.append(part)
-    return found, (reader.line, reader.tail)
+            records.append(part)
+    return records, (reader.line, reader.tail)
 
 
 def expect(data: bytes, after: int = 0) -> tuple[list[object], object]:
@@ -55,10 +57,10 @@ def test_split_lines_equals_plain_reading(data: bytes) -> None:
 @pytest.mark.parametrize("rest", [b"x" * 100 + b"\na\nbb\nccc", b"a\n" + b"b" * 20, b"\n" * 30])
 def test_lines_after_bom_and_long_line_equal_plain_reading(rest: bytes) -> None:
     data = BOM + b"a\n" + rest
-    found, end = read(data, sizes=Sizes(chunk=8, line=64, head=0))
+    records, end = read(data, sizes=Sizes(chunk=8, line=64, head=0))
     lines = data.removeprefix(BOM).split(b"\n")
     expected = [LongLine(n, b"", 100) if len(x) == 100 else (n, x) for n, x in enumerate(lines[:-1], 1) if x]
-    assert (found, end) == (expected, (len(lines), lines[-1]))
+    assert (records, end) == (expected, (len(lines), lines[-1]))
 
 
 @given(st.text("ab\r\n \t\x00", max_size=60).map(str.encode), st.integers(0, 6), st.integers(1, 9), st.integers(4, 12))
@@ -77,11 +79,11 @@ def test_line_at_the_limit_is_whole() -> None:
 
 
 def test_long_last_line_is_the_tail() -> None:
-    found, (line, tail) = read(b"a\n" + b"x" * 1000)  # type: ignore[misc]
-    assert (found, line, tail) == ([(1, b"a")], 2, LongLine(2, b"xxxx", 1000))
+    records, (line, tail) = read(b"a\n" + b"x" * 1000)  # type: ignore[misc]
+    assert (records, line, tail) == ([(1, b"a")], 2, LongLine(2, b"xxxx", 1000))
 
 
 def test_grown_buffer_is_released() -> None:
-    reader = LineReader(Stream(b"x" * 60 + b"\n" + b"ab\n" * 10), sizes=TINY)
-    assert [len(part.values) for part in reader if isinstance(part, Lines)]
-    assert len(reader._buffer) == TINY.chunk
+    stream = Stream(b"x" * 60 + b"\n" + b"ab\n" * 10)
+    assert [len(part.values) for part in LineReader(stream, sizes=TINY) if isinstance(part, Lines)]
+    assert stream.requested <= TINY.chunk

@@ -47,7 +47,7 @@ def engines() -> Engines:
     names["mqtt3"] = {"protocol": "MQTT/3.1.1", "protocoloptions": {"topic_name": "t/{x}"}}
     properties = {"properties": {"subject": {"value": "{s}", "type": "uritemplate"}}}
     names["amqp"] = {"protocol": "AMQP/1.0", "protocoloptions": properties}
-    messages = {name: {"messageid": name} | each for name, each in names.items()}
+    messages = {name: {"messageid": name} | message for name, message in names.items()}
     group = {"messagegroupid": "g", "messages": messages}
     return Engines(Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": {"g": group}}))
 
@@ -72,11 +72,11 @@ def values_of(type_: pa.DataType, values: tuple[Any, ...]) -> st.SearchStrategy[
 def as_of(type_: pa.DataType, value: Any) -> Any:
     """A value as `pyarrow.array` takes it for the type."""
     if pa.types.is_map(type_):
-        return [(name, each) for name, each in value if name is not None]
+        return [(name, item) for name, item in value if name is not None]
     if pa.types.is_list(type_) and pa.types.is_list(type_.value_type):
-        return [[name, each] for name, each in value]
+        return [[name, item] for name, item in value]
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        return [{"name": name, "value": each} for name, each in value]
+        return [{"name": name, "value": item} for name, item in value]
     if isinstance(value, datetime) and pa.types.is_string(type_):
         return value.isoformat()
     if isinstance(value, datetime) and type_.unit == "ns":

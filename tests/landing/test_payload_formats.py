@@ -87,9 +87,9 @@ def landed(chunk: Chunk, *, prefix: bool = False) -> Landed:
     catalog = Catalog.load(document(), options=MatchOptions(confluent_prefix=prefix))
     result = Engines(catalog).compare(chunk)
     assert not result.differences, [str(difference) for difference in result.differences]
-    made = engine_for(json.dumps(catalog.registry.document).encode(), {"match": catalog.options}).land(chunk)
-    assert made.outcomes == result.landed.outcomes
-    return made
+    landed = engine_for(json.dumps(catalog.registry.document).encode(), {"match": catalog.options}).land(chunk)
+    assert landed.outcomes == result.landed.outcomes
+    return landed
 
 
 def rows(landed: Landed, name: str) -> list[dict[str, Any]]:
@@ -133,8 +133,8 @@ def test_confluent_prefix_is_removed(name: str) -> None:
     values = WITH_PREFIX[name]
     result = landed(chunk(*((name, value) for value in values), (name, None)), prefix=True)
     assert result.outcomes == {"matched": 20 * (len(values) + 1)}
-    kept = landed(chunk((name, values[0])))
-    assert kept.outcomes != {"matched": 20}  # without the option it is no payload of the schema
+    unprefixed = landed(chunk((name, values[0])))
+    assert unprefixed.outcomes != {"matched": 20}  # without the option it is no payload of the schema
 
 
 BAD = {
@@ -165,9 +165,9 @@ def test_avro_of_confluent_serializer_lands() -> None:
 
 
 def test_first_protobuf_message_needs_no_index() -> None:
-    made = document()
-    made["messagegroups"]["g"]["messages"]["proto"]["dataschemauri"] = "/schemagroups/g/schemas/proto:Other"
-    catalog = Catalog.load(made, options=MatchOptions(confluent_prefix=True))
+    catalogue = document()
+    catalogue["messagegroups"]["g"]["messages"]["proto"]["dataschemauri"] = "/schemagroups/g/schemas/proto:Other"
+    catalog = Catalog.load(catalogue, options=MatchOptions(confluent_prefix=True))
     values = [PREFIX + b"\0\x08\x05", PREFIX + b"\x02\x00\x08\x05"]
     result = Engines(catalog).compare(chunk(*(("proto", value) for value in values)))
     assert not result.differences
@@ -181,11 +181,11 @@ def http(body: str | None, content_type: str = "application/protobuf") -> bytes:
 
 @pytest.mark.parametrize("protocol", ["HTTP", None])
 def test_empty_protobuf_body_has_default_values(protocol: str | None) -> None:
-    made = document()
+    catalogue = document()
     bound = {"protocol": protocol, "protocoloptions": {"path": "/x"}} if protocol else {}
-    kept = made["messagegroups"]["g"]["messages"]["proto"]
-    made["messagegroups"]["g"]["messages"] = {
-        "m": {name: kept[name] for name in ("dataschemaformat", "dataschemauri")} | bound
+    message = catalogue["messagegroups"]["g"]["messages"]["proto"]
+    catalogue["messagegroups"]["g"]["messages"] = {
+        "m": {name: message[name] for name in ("dataschemaformat", "dataschemauri")} | bound
         | ({} if protocol else {"envelope": "CloudEvents/1.0"})
     }  # fmt: skip
     headers = [["ce-id", "1"], ["ce-source", "/s"], ["ce-type", "t"], ["ce-specversion", "1.0"]]
@@ -193,7 +193,7 @@ def test_empty_protobuf_body_has_default_values(protocol: str | None) -> None:
     if protocol is None:
         lines = [json.dumps(record | {"headers": headers + record["headers"]}).encode()
                  for record in map(json.loads, lines)]  # fmt: skip
-    engines = Engines(Catalog.load(made))
+    engines = Engines(Catalog.load(catalogue))
     result = engines.compare(Chunk("f", "capture", pa.array(lines, pa.large_binary()), np.arange(1, len(lines) + 1)))
     assert not result.differences, [str(difference) for difference in result.differences]
     assert result.landed.outcomes == {"matched": 30, "invalid-payload": 10}
@@ -235,13 +235,13 @@ def test_match_options_apply_to_columns_and_reference(name: str) -> None:
         {"protocol": "MQTT/5.0", "topic": "t", "qos": 0, "payload": "x"},
     ] * 9
     lines = [json.dumps(record).encode() for record in records]
-    sent = Chunk("f", "capture", pa.array(lines, pa.large_binary()), np.arange(1, len(lines) + 1))
+    capture = Chunk("f", "capture", pa.array(lines, pa.large_binary()), np.arange(1, len(lines) + 1))
     options = {"match": catalog.options}
-    made = engine_for(json.dumps(catalog.registry.document).encode(), options).land(sent)
-    told = [catalog.match(record) for record in records]
-    assert made.outcomes == dict(Counter(outcome.outcome for outcome in told))
+    result = engine_for(json.dumps(catalog.registry.document).encode(), options).land(capture)
+    outcomes = [catalog.match(record) for record in records]
+    assert result.outcomes == dict(Counter(outcome.outcome for outcome in outcomes))
     assert (
-        sum(table.num_rows for table in made.tables.values())
-        == sum(outcome.matched for outcome in told)
+        sum(table.num_rows for table in result.tables.values())
+        == sum(outcome.matched for outcome in outcomes)
         == OPTIONS[name][1]
     )

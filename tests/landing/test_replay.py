@@ -3,9 +3,6 @@ place."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,12 +15,10 @@ from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Target
 from wirebook.problems import WirebookError
 
-HERE = Path(__file__).parent
 BAD = {"unknown": ["a", "b"]}
 RECORDS = b"".join(b'{"protocol":"X","t":"%s","x":%d}\n' % (b"abc"[i % 3 : i % 3 + 1], i % 4) for i in range(24))
 TOTAL = 3 + 9 * 4  # x is 0, 1, 2 or 3 messages
 POINTS = ["locked", "pinned", "begun", "staged", "committed", "moved", "tabled", "finished"]
-DYING = 7
 
 
 def counts(report: Report) -> tuple[int, int, int, int]:
@@ -158,33 +153,11 @@ def test_missing_dead_letter_file_is_reported(dead: Any) -> None:
 
 # -- killed -------------------------------------------------------------------------------------------------------
 
-PROGRAM = """
-import os, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from workspace import Workspace, LocalRunner, RunSettings, standin
-workspace = Workspace.__new__(Workspace)
-workspace.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
-workspace.runner = LocalRunner()
-workspace.settings = RunSettings(runner=workspace.runner, factory=standin.engine)
-deadly = sys.argv[3]
-def at(point):
-    if point == deadly:
-        os._exit(7)
-workspace.replay(at=at, name="old", batch_bytes=1, codes=("no-definition",))
-"""
-
-
-def die(root: Path, point: str) -> int:
-    environment = os.environ | {"STANDIN_DIE": '"a"' if point == "task" else ""}
-    command = [sys.executable, "-c", PROGRAM, str(HERE), str(root), point]
-    return subprocess.run(command, env=environment, check=False).returncode
-
 
 @pytest.mark.parametrize("then", ["replay", "land"])
 @pytest.mark.parametrize("point", [*POINTS, "task"])
-def test_kill_at_each_point_loses_and_duplicates_nothing(dead: Any, tmp_path: Path, point: str, then: str) -> None:
-    assert die(tmp_path, point) == (9 if point == "task" else DYING)
+def test_kill_at_each_point_loses_and_duplicates_nothing(dead: Any, point: str, then: str) -> None:
+    dead.die(point, run="replay", record='"a"' if point == "task" else "", codes=["no-definition"])
     begun = point not in ("locked", "pinned")
     if then == "land":
         dead.land(engine=BAD, name="new")

@@ -4,7 +4,6 @@ readers."""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -24,10 +23,8 @@ from wirebook.landing.runs.target import Target
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.problems import WirebookError
 
-HERE = Path(__file__).parent
 ALL = ("parquet", "delta", "iceberg")
 BAD = {"unknown": ["b"]}
-DYING = 7
 
 
 def lines(count: int, table: str = "ab", **members: Any) -> bytes:
@@ -47,13 +44,13 @@ def rows(workspace: Any, table: str) -> list[dict[str, Any]]:
     if workspace.settings.table_format == "delta":
         from deltalake import DeltaTable
 
-        found = DeltaTable(str(folder)).to_pyarrow_table(filesystem=SubTreeFileSystem(str(folder), LocalFileSystem()))
+        result = DeltaTable(str(folder)).to_pyarrow_table(filesystem=SubTreeFileSystem(str(folder), LocalFileSystem()))
     elif workspace.settings.table_format == "iceberg":
-        found = iceberg_table(workspace.to, table).scan().to_arrow().rename_columns({"_source_file": "_file"})
+        result = iceberg_table(workspace.to, table).scan().to_arrow().rename_columns({"_source_file": "_file"})
     else:
         schema = Target(workspace.to).tables()[table].schema
-        found = ds.dataset(sorted(folder.glob("*.parquet")), schema=schema).to_table()
-    return sorted(found.to_pylist(), key=lambda row: (row["_file"], row["_line"], row["_index"]))
+        result = ds.dataset(sorted(folder.glob("*.parquet")), schema=schema).to_table()
+    return sorted(result.to_pylist(), key=lambda row: (row["_file"], row["_line"], row["_index"]))
 
 
 def iceberg_table(root: Path, table: str) -> Any:
@@ -115,41 +112,17 @@ def test_missing_package_is_reported_before_reading(
     assert not workspace.runner.tasks
 
 
-PROGRAM = """
-import os, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from workspace import Workspace, LocalRunner, RunSettings, standin
-workspace = Workspace.__new__(Workspace)
-workspace.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
-workspace.runner = LocalRunner()
-workspace.settings = RunSettings(runner=workspace.runner, factory=standin.engine, table_format=sys.argv[3])
-deadly, countdown = sys.argv[4], int(sys.argv[5])
-def at(point):
-    global countdown
-    countdown -= point == deadly
-    if countdown < 0:
-        os._exit(7)
-workspace.land(at=at, name="old", batch_bytes=1)
-"""
-
-
-def die(root: Path, table_format: str, point: str, times: int) -> int:
-    command = [sys.executable, "-c", PROGRAM, str(HERE), str(root), table_format, point, str(times)]
-    return subprocess.run(command, env=os.environ, check=False).returncode
-
-
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 @pytest.mark.parametrize(
     ("point", "times"), [("begun", 1), ("staged", 0), ("committed", 1), ("moved", 1), ("tabled", 1)]
 )
 def test_kill_at_each_point_loses_and_duplicates_nothing(
-    workspace: Any, tmp_path: Path, table_format: str, point: str, times: int
+    workspace: Any, table_format: str, point: str, times: int
 ) -> None:
     workspace.settings.table_format = table_format
     for name in ("one", "two"):
         workspace.write(name, lines(20, pad=name) + b"bad\n")
-    assert die(tmp_path, table_format, point, times) == DYING
+    workspace.die(point, times)
     workspace.land(name="new", batch_bytes=1)
     check(workspace, 42)
     assert workspace.land().read == 0
@@ -232,8 +205,8 @@ def test_added_field_becomes_a_column(lake: Any) -> None:
         s={"a": 2, "b": ["b"]},
     )
     land(lake, "3", FIRST, v=3, s={"a": 3}, gone="g")
-    found = [(row["v"], row["new"], row["s"], row["gone"]) for row in rows(lake, "a") if row["_line"] == 1]
-    assert found == [
+    values = [(row["v"], row["new"], row["s"], row["gone"]) for row in rows(lake, "a") if row["_line"] == 1]
+    assert values == [
         (1, None, {"a": 1, "b": None}, "g"),
         (2, "n", {"a": 2, "b": ["b"]}, None),
         (3, None, {"a": 3, "b": None}, "g"),
@@ -250,8 +223,8 @@ def test_type_is_widened_if_the_format_supports_it(lake: Any) -> None:
         return
     assert report.dead_lettered == 0
     land(lake, "3", FIRST, v=3, f=3.5)
-    found = [(row["v"], row["f"]) for row in rows(lake, "a") if row["_line"] == 1]
-    assert found == [(1, 1.5), (2**40, 1e300), (3, 3.5)]
+    values = [(row["v"], row["f"]) for row in rows(lake, "a") if row["_line"] == 1]
+    assert values == [(1, 1.5), (2**40, 1e300), (3, 3.5)]
 
 
 def test_incompatible_type_is_a_dead_letter_that_can_be_replayed(lake: Any) -> None:
@@ -302,8 +275,8 @@ def test_duckdb_reads_all_formats(lake: Any, duck: Any) -> None:
     else:
         table = f"read_parquet('{folder}/*.parquet', union_by_name = true)"
     file_column = FORMATS[lake.settings.table_format].column("_file")
-    found = duck.execute(f"SELECT v, new, s.a, s.b FROM {table} ORDER BY {file_column}, _line").fetchall()
-    assert found == [(1, None, 1, None), (1, None, 1, None), (2, "n", 2, ["b"]), (2, "n", 2, ["b"])]
+    values = duck.execute(f"SELECT v, new, s.a, s.b FROM {table} ORDER BY {file_column}, _line").fetchall()
+    assert values == [(1, None, 1, None), (1, None, 1, None), (2, "n", 2, ["b"]), (2, "n", 2, ["b"])]
 
 
 # -- with the engine that ships -----------------------------------------------------------------------------------
@@ -345,8 +318,8 @@ def test_tables_survive_definition_changes_and_reverts(lake: Any) -> None:
     write("2", o={"a": 2, "b": "b"}, new=True)
     both = {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}
     lake.land(**document("2", n={"type": "integer"}, o=both, new={"type": "boolean"}))
-    found = [(row["_file"], row["n"], row["o"], row["new"], row["_rest"]) for row in rows(lake, "g__seen")]
-    assert found == [
+    values = [(row["_file"], row["n"], row["o"], row["new"], row["_rest"]) for row in rows(lake, "g__seen")]
+    assert values == [
         *(("1", i, {"a": 1, "b": None}, None, None) for i in range(3)),
         *(("2", i, {"a": 2, "b": "b"}, True, None) for i in range(3)),
     ]

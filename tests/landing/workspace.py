@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +15,9 @@ from typing import Any
 import orjson
 import pyarrow.parquet as pq
 
+PROJECT = Path(__file__).parents[2]
 STANDIN = Path(__file__).parent / "standin"
+KILLED, KILLED_IN_TASK = 7, 9
 sys.path.insert(0, str(STANDIN))
 
 import standin  # noqa: E402
@@ -33,11 +38,11 @@ class LocalRunner:
 
     def __init__(self, before: Callable[[], None] = lambda: None) -> None:
         self.tasks: list[Tasks] = []
-        self._before = before
+        self.before = before
 
     def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
         self.tasks.append(tasks)
-        self._before()
+        self.before()
         return [run_task(job, task, number) for number, task in enumerate(tasks)]
 
 
@@ -45,8 +50,8 @@ class Workspace:
     """A source folder and a target folder below a temporary one, and runs from one to the other."""
 
     def __init__(self, root: Path) -> None:
-        self.source, self.to = root / "source", root / "target"
-        self.source.mkdir()
+        self.root, self.source, self.to = root, root / "source", root / "target"
+        self.source.mkdir(exist_ok=True)
         self.runner = LocalRunner()
         self.settings = RunSettings(runner=self.runner, factory=standin.engine)
 
@@ -84,6 +89,19 @@ class Workspace:
         chosen = DeadLetterFilter(codes=list(codes), definitions=list(definitions))
         return replay_dead_letters(replace(self.settings, **settings), catalogue, Target(self.to, at), chosen)
 
+    def die(self, point: str, times: int = 0, *, run: str = "land", record: str = "", **settings: Any) -> None:
+        """Land or replay in another process that ends, without handlers, when it reaches `point` for the (times + 1)-th
+        time, or when a task reads a record that contains `record`."""
+        settings = {"name": "old", "batch_bytes": 1, "table_format": self.settings.table_format} | settings
+        arguments = json.dumps([str(self.root), run, point, times, settings])
+        process = subprocess.run(
+            [sys.executable, "-m", "tests.landing.workspace", arguments],
+            cwd=PROJECT,
+            env=os.environ | {"STANDIN_DIE": record},
+            check=False,
+        )
+        assert process.returncode == (KILLED_IN_TASK if record else KILLED)
+
     def rows(self, table: str = "*") -> list[dict[str, Any]]:
         """What any reader of Parquet sees, by file and line."""
         files = sorted(self.to.glob(f"{table}/*.parquet"))
@@ -98,3 +116,20 @@ class Workspace:
         places = Counter((row["_file"], row["_line"], row["_index"]) for row in self.rows())
         assert not [place for place, count in places.items() if count > 1]
         assert places.total() == expected
+
+
+def run_until(root: str, run: str, point: str, times: int, settings: dict[str, Any]) -> None:
+    """The program that `Workspace.die` starts."""
+    countdown = times
+
+    def at(reached: str) -> None:
+        nonlocal countdown
+        countdown -= reached == point
+        if countdown < 0:
+            os._exit(KILLED)
+
+    getattr(Workspace(Path(root)), run)(at=at, **settings)
+
+
+if __name__ == "__main__":
+    run_until(*json.loads(sys.argv[1]))

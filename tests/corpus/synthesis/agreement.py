@@ -30,8 +30,8 @@ class Difference:
     reference: Any
 
     def __str__(self) -> str:
-        shown = (f"  columns:   {self.columns}", f"  reference: {self.reference}")
-        return "\n".join((self.what, f"  message:   {self.message}", *shown))
+        answers = (f"  columns:   {self.columns}", f"  reference: {self.reference}")
+        return "\n".join((self.what, f"  message:   {self.message}", *answers))
 
 
 @dataclass
@@ -59,8 +59,8 @@ class Engines:
         settled = [block.places for _, block in self.columns.settled(chunk)]
         columns, reference = self.columns.land(chunk), self.reference.land(chunk)
         ours, theirs = places_in(columns), places_in(reference)
-        found = [*_other_sums(columns, reference), *_other_rows(ours, theirs, messages)]
-        return Result(reference, found, frozenset(np.concatenate([[], *settled]).astype(int).tolist()), theirs)
+        differences = [*_other_sums(columns, reference), *_other_rows(ours, theirs, messages)]
+        return Result(reference, differences, frozenset(np.concatenate([[], *settled]).astype(int).tolist()), theirs)
 
     def compare_outcomes(self, messages: Sequence[Message]) -> list[Difference]:
         """The rows of `wirebook.spark.match` against the outcomes of the reference, problems and near misses too."""
@@ -102,11 +102,11 @@ def _counts(value: Any) -> Any:
 
 def places_in(landed: Landed) -> Places:
     """All rows by (line, index), each with its table."""
-    found: Places = {}
+    places: Places = {}
     for name, table in (*landed.tables.items(), (DEAD_LETTERS, landed.dead_letters)):
         for row in _plain(table).to_pylist():
-            found.setdefault((row["_line"], row["_index"]), []).append((name, row))
-    return found
+            places.setdefault((row["_line"], row["_index"]), []).append((name, row))
+    return places
 
 
 def _plain(table: pa.Table) -> pa.Table:

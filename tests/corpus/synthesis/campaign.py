@@ -56,8 +56,8 @@ class Report:
             getattr(self, name).extend(getattr(other, name))
 
     def __str__(self) -> str:
-        found = [*map(str, self.differences), *self.misplaced, *self.unbuilt]
-        return "\n\n".join(found[:10]) + (f"\n\nand {len(found) - 10} more" if len(found) > 10 else "")
+        problems = [*map(str, self.differences), *self.misplaced, *self.unbuilt]
+        return "\n\n".join(problems[:10]) + (f"\n\nand {len(problems) - 10} more" if len(problems) > 10 else "")
 
 
 def run(catalog: Catalog, seed: int | str, count: int, strangeness: float = 0.3) -> Report:
@@ -127,8 +127,8 @@ def _land(engines: Engines, messages: Sequence[Message], report: Report) -> None
         result = engines.compare(chunk_of_lines(part, kind), part)
         _count(engines.catalog, result, part, report)
     report.differences += engines.compare_outcomes(records)
-    chunk, kept = chunk_of_rows(records)
-    report.differences += engines.compare(chunk, kept).differences
+    chunk, landed = chunk_of_rows(records)
+    report.differences += engines.compare(chunk, landed).differences
 
 
 def _count(catalog: Catalog, result: Result, messages: Sequence[Message], report: Report) -> None:
@@ -152,19 +152,23 @@ def _placed(catalog: Catalog, message: Message, rows: list[tuple[str, dict[str, 
     """How a valid message did, and what is wrong with that, if anything."""
     place, (table, row) = places_of(catalog, message)[0], rows[0]
     outcome = row["outcome"] if table == DEAD_LETTERS else "matched"
-    shown = f"{message.definition} {message.way}: {table} {outcome}\n  {message}\n  best: {set(place.best)}\n  {row}"
+    description = (
+        f"{message.definition} {message.way}: {table} {outcome}\n  {message}\n  best: {set(place.best)}\n  {row}"
+    )
     if not place.fits:
-        return "unfit", f"does not fit its own definition: {shown}"
+        return "unfit", f"does not fit its own definition: {description}"
     if message.definition not in place.best:
-        return "outranked", None if _is_of(row, table, place, catalog) else f"not where the better one says: {shown}"
+        return "outranked", None if _is_of(
+            row, table, place, catalog
+        ) else f"not where the better one says: {description}"
     if len(place.best) > 1:
         allowed = outcome in ("matched", "ambiguous", "invalid-payload")
-        return f"tie: {outcome}", None if allowed else f"a tie that is neither: {shown}"
+        return f"tie: {outcome}", None if allowed else f"a tie that is neither: {description}"
     unread = isinstance(catalog.schema_of(catalog.definitions[message.definition]), Unsupported)
     if outcome != ("unsupported" if unread else "matched") or not _is_of(row, table, place, catalog):
-        return "lost", f"did not land in its table: {shown}"
+        return "lost", f"did not land in its table: {description}"
     if outcome == "matched" and (wrong := _wrong_bindings(message, row)):
-        return "misread", f"bindings are not the context ({wrong}): {shown}"
+        return "misread", f"bindings are not the context ({wrong}): {description}"
     return "own", None
 
 
@@ -189,14 +193,14 @@ def _wrong_bindings(message: Message, row: dict[str, Any]) -> Iterable[str]:
 
 def _against_the_index(catalog: Catalog, message: Message, line: int, rows: Any) -> list[str]:
     """The index prunes and never decides (D49): a changed message that no definition fits is no definition's."""
-    found = []
+    problems = []
     for index, place in enumerate(places_of(catalog, message)):
         for table, row in rows.get((line, index), []):
             definition = _definition_of(catalog, table, row)
             unexpected = table == DEAD_LETTERS and row["outcome"] == "unexpected"
             if (definition is not None and definition not in place.best) or (unexpected and place.best):
-                found.append(f"the index decided: {message}\n  best: {set(place.best)}\n  {table} {row}")
-    return found
+                problems.append(f"the index decided: {message}\n  best: {set(place.best)}\n  {table} {row}")
+    return problems
 
 
 __all__ = ["Report", "Way", "run"]

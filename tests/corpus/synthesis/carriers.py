@@ -30,8 +30,8 @@ def chunk_of_lines(messages: Sequence[Message], kind: str) -> Chunk:
 def chunk_of_rows(messages: Sequence[Message]) -> tuple[Chunk, list[Message]]:
     """The records among the messages as a Parquet capture has them; a line that is no record cannot be a row."""
     parsed = [(message, parse_record(message.line).wire) for message in messages]
-    kept = [(message, wire) for message, wire in parsed if wire is not None]
-    rows = [_row(wire) for _, wire in kept]
+    records = [(message, wire) for message, wire in parsed if wire is not None]
+    rows = [_row(wire) for _, wire in records]
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: pa.array([row.get(name) for row in rows], _type(name)) for name in names}
     batch = (
@@ -39,7 +39,7 @@ def chunk_of_rows(messages: Sequence[Message]) -> tuple[Chunk, list[Message]]:
         if rows
         else pa.RecordBatch.from_pydict({"protocol": pa.array([], pa.string())})
     )
-    return Chunk(FILE, "parquet", None, np.arange(1, len(rows) + 1), batch), [message for message, _ in kept]
+    return Chunk(FILE, "parquet", None, np.arange(1, len(rows) + 1), batch), [message for message, _ in records]
 
 
 def _row(wire: AnyMessage) -> dict[str, Any]:

@@ -45,8 +45,8 @@ def put_data(record: Record, raw: bytes) -> Record:
 
 def _changed(record: Record, make: Callable[[bytes], bytes | None]) -> Record | None:
     raw = data_bytes(record)
-    made = make(raw) if raw is not None else None
-    return None if made is None or made == raw else put_data(record, made)
+    changed = make(raw) if raw is not None else None
+    return None if changed is None or changed == raw else put_data(record, changed)
 
 
 # -- bytes ------------------------------------------------------------------------------------------------------------
@@ -71,11 +71,11 @@ def bytes_damaged(record: Record, dice: Dice) -> Record | None:
 
 
 def _varint(value: int) -> bytes:
-    made = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        made.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes((*made, value))
+    return bytes((*encoded, value))
 
 
 def _field(number: int, dice: Dice) -> bytes:
@@ -116,10 +116,10 @@ def xml_texts(record: Record, dice: Dice) -> Record | None:
     """The text of an element changed, or written otherwise."""
 
     def changed(raw: bytes) -> bytes | None:
-        found = list(_TEXT.finditer(raw)) if raw.lstrip().startswith(b"<") else []
-        if not found:
+        matches = list(_TEXT.finditer(raw)) if raw.lstrip().startswith(b"<") else []
+        if not matches:
             return None
-        place = dice.choice(found)
+        place = dice.choice(matches)
         old = place[1]
         new = dice.choice((
             b"", b" ", old + b" ", b"\n\t" + old, b"<![CDATA[" + old + b"]]>", b"<!-- c -->" + old, old + b"<?pi x?>", b"0",
@@ -138,10 +138,10 @@ def xml_elements(record: Record, dice: Dice) -> Record | None:
     def changed(raw: bytes) -> bytes | None:
         if not raw.lstrip().startswith(b"<"):
             return None
-        found = list(dice.choice((_TAG, _ELEMENT)).finditer(raw))
-        if not found:
+        matches = list(dice.choice((_TAG, _ELEMENT)).finditer(raw))
+        if not matches:
             return None
-        place = dice.choice(found)
+        place = dice.choice(matches)
         old = place[0]
         cut = _TAG.match(old)[0].rstrip(b">").rstrip(b"/")  # type: ignore[index]
         rest = old[len(cut) :]

@@ -145,7 +145,7 @@ def event_members(record: Record, dice: Dice) -> Record | None:
     if event is None:
         return None
     data = base64.b64encode(dumps(event.get("data"))).decode()
-    without = {name: each for name, each in event.items() if name not in ("data", "data_base64")}
+    without = {name: member for name, member in event.items() if name not in ("data", "data_base64")}
     return put_payload(record, dumps(dice.choice((
         event | {"undeclared": "x"}, event | {"undeclared": 5}, event | {"undeclared": None}, event | {"undeclared": True},
         event | {"Upper": "x"}, event | {"with-dash": "x"}, event | {"undeclared": {"a": 1}}, event | {"data_base64": data},

@@ -73,11 +73,11 @@ def odd_key(record: Record, dice: Dice) -> Record | None:
 def http_request(record: Record, dice: Dice) -> Record | None:
     if record.get("protocol") != "HTTP":
         return None
-    made = dice.choice((
+    changed = dice.choice((
         {"target": "https://host/hook?a=1"}, {"target": "*"}, {"target": "/a%2fb/%41?x=%20"}, {"method": "put"},
         {"method": None, "status": 200}, {"status": 204}, {"target": None}, {"target": "/a#b"}, {"method": "post"},
     ))  # fmt: skip
-    return record | made
+    return record | changed
 
 
 @change

@@ -63,6 +63,6 @@ def _of_view(catalog: Catalog, view: MessageView, scope: EndpointScope, *, event
         outside = scope.members is not None and xid not in scope.members
         if outside or definition.incomplete or (events_only and not definition.is_cloudevent):
             continue
-        found = match_metadata(definition, view, endpoint=scope.constraints)
-        if isinstance(found, Match):
-            yield found
+        match = match_metadata(definition, view, endpoint=scope.constraints)
+        if isinstance(match, Match):
+            yield match

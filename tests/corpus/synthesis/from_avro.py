@@ -23,8 +23,10 @@ def avro(document: Any, part: str | None, dice: Dice, *, as_json: bool) -> Any:
     """A valid value: of the JSON encoding the JSON value, else its bytes."""
     type_, names = parse_types(document, lambda _: None)
     if part:
-        wanted = part.rpartition("/")[2]
-        type_ = next(each for name, each in names.items() if name.rpartition(".")[2] == wanted.rpartition(".")[2])
+        type_name = part.rpartition("/")[2]
+        type_ = next(
+            candidate for name, candidate in names.items() if name.rpartition(".")[2] == type_name.rpartition(".")[2]
+        )
     value = _avro_value(type_, dice, 0)
     if as_json:
         return _avro_json(type_, value)
@@ -48,7 +50,7 @@ def _avro_value(type_: AvroType, dice: Dice, level: int) -> Any:
         return texts.uuid(dice)
     if type_.kind in AVRO_INTEGERS:
         return integer(dice, *AVRO_INTEGERS[type_.kind])
-    made: dict[str, Callable[[], Any]] = {
+    makers: dict[str, Callable[[], Any]] = {
         "null": lambda: None,
         "boolean": lambda: dice.random() < 0.5,
         "float": lambda: dice.choice((0.0, 0.5, -2.25, 1024.125)),
@@ -62,7 +64,7 @@ def _avro_value(type_: AvroType, dice: Dice, level: int) -> Any:
         "map": lambda: {texts.word(dice): _avro_value(type_.items, dice, level + 1) for _ in range(dice.randint(0, 2))},
         "union": lambda: _avro_branch(type_, dice, level),
     }
-    return made[type_.kind]()
+    return makers[type_.kind]()
 
 
 def _avro_branch(type_: AvroType, dice: Dice, level: int) -> Any:
@@ -75,12 +77,12 @@ def _avro_json(type_: AvroType, value: Any) -> Any:
     """A value in Avro's JSON encoding."""
     if type_.kind == "union":
         name, inner = value
-        branch = next(each for each in type_.branches if each.branch_name == name)
+        branch = next(item for item in type_.branches if item.branch_name == name)
         return None if branch.kind == "null" else {name: _avro_json(branch, inner)}
     if type_.kind == "record":
         return {name: _avro_json(field, value[name]) for name, field in type_.fields}
     if type_.kind == "array":
-        return [_avro_json(type_.items, each) for each in value]
+        return [_avro_json(type_.items, item) for item in value]
     if type_.kind == "map":
-        return {name: _avro_json(type_.items, each) for name, each in value.items()}
+        return {name: _avro_json(type_.items, item) for name, item in value.items()}
     return value.decode("latin-1") if isinstance(value, bytes) else value

@@ -20,7 +20,7 @@ Message = Any
 DEEP = 5  # levels below which nothing optional is there
 TRIES = 50
 # The functions of all messages: on a message itself a field may have the name.
-BASE: Any = next(each for each in Timestamp.__mro__ if "ListFields" in vars(each))
+BASE: Any = next(base for base in Timestamp.__mro__ if "ListFields" in vars(base))
 SIGNED_32, SIGNED_64 = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1)
 UNSIGNED_32, UNSIGNED_64 = (0, 2**32 - 1), (0, 2**64 - 1)
 # By the numbers of FieldDescriptorProto.Type.
@@ -120,7 +120,7 @@ def _map(entries: Any, parts: Any, dice: Dice, level: int) -> None:
 def _scalar(field: FieldDescriptor, dice: Dice) -> Any:
     if field.type in INTEGERS:
         return integer(dice, *INTEGERS[field.type])
-    made: dict[int, Callable[[], Any]] = {
+    makers: dict[int, Callable[[], Any]] = {
         DOUBLE: lambda: dice.choice(ODD_FLOATS if dice.odd else (*DOUBLES, dice.random())),
         FLOAT: lambda: dice.choice(ODD_FLOATS if dice.odd else FLOATS),
         BOOL: lambda: dice.random() < 0.5,
@@ -128,7 +128,7 @@ def _scalar(field: FieldDescriptor, dice: Dice) -> Any:
         BYTES: lambda: bytes(dice.choices(range(256), k=dice.randint(0, 4))),
         ENUM: lambda: _enum(field.enum_type, dice),
     }
-    return made[field.type]()
+    return makers[field.type]()
 
 
 def _enum(type_: Any, dice: Dice) -> int:

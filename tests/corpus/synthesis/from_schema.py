@@ -58,11 +58,11 @@ class JsonSchema:
         """One schema that says what several say: good enough for objects of which later parts narrow single members."""
         merged: dict[str, Any] = {}
         for part in parts:
-            found = resolve_pointer(document, part["$ref"].removeprefix("#")) if "$ref" in part else part
-            for name, property_ in found.get("properties", {}).items():
+            target = resolve_pointer(document, part["$ref"].removeprefix("#")) if "$ref" in part else part
+            for name, property_ in target.get("properties", {}).items():
                 narrowed = {**merged.get("properties", {}).get(name, {}), **property_}
                 merged.setdefault("properties", {})[name] = narrowed
-            merged |= {word: value for word, value in found.items() if word != "properties"}
+            merged |= {word: value for word, value in target.items() if word != "properties"}
         return merged
 
     def _of_type(self, node: dict[str, Any], document: dict[str, Any]) -> Any:
@@ -71,7 +71,7 @@ class JsonSchema:
         type_ = dice.choice(types)
         if type_ is None:
             return self._object(node, document) if "properties" in node else anything(dice)
-        made: dict[str, Callable[[], Any]] = {
+        makers: dict[str, Callable[[], Any]] = {
             "integer": lambda: integer(dice, *map(int, bounds(node, -(2**63), 2**63 - 1))),
             "number": lambda: number(dice, *bounds(node, -1e9, 1e9)),
             "string": lambda: text(node, dice),
@@ -80,21 +80,21 @@ class JsonSchema:
             "object": lambda: self._object(node, document),
             "array": lambda: [self.value(node.get("items"), document) for _ in range(self._length(node))],
         }
-        return made[type_]()
+        return makers[type_]()
 
     def _length(self, node: dict[str, Any]) -> int:
         return self.dice.randint(node.get("minItems", 0), max(2, node.get("minItems", 0)))
 
     def _object(self, node: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
-        required, extra, made = node.get("required", []), node.get("additionalProperties", True), {}
+        required, extra, members = node.get("required", []), node.get("additionalProperties", True), {}
         for name, property_ in node.get("properties", {}).items():
             if name in required or (self.dice.random() < 0.7 and self.level <= DEEP):
-                made[name] = self.value(property_, document)
+                members[name] = self.value(property_, document)
         if extra is not False and self.dice.odd and self.dice.random() < 0.3:
-            made[f"x{texts.word(self.dice)}"] = (
+            members[f"x{texts.word(self.dice)}"] = (
                 self.value(extra, document) if extra is not True else anything(self.dice)
             )
-        return made
+        return members
 
 
 def _chosen(node: dict[str, Any], word: str, dice: Dice) -> dict[str, Any]:
@@ -103,4 +103,4 @@ def _chosen(node: dict[str, Any], word: str, dice: Dice) -> dict[str, Any]:
     if "$ref" in chosen:
         return chosen
     required = [*node.get("required", ()), *chosen.get("required", ())]
-    return {name: each for name, each in node.items() if name != word} | chosen | {"required": required}
+    return {name: member for name, member in node.items() if name != word} | chosen | {"required": required}

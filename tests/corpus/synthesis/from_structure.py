@@ -78,7 +78,7 @@ class Structure:
             return number(dice, *bounds(node, -1e9, 1e9))
         if type_ in STRUCTURE_TEXTS:
             return STRUCTURE_TEXTS[type_](dice)
-        made: dict[str, Callable[[], Any]] = {
+        makers: dict[str, Callable[[], Any]] = {
             "string": lambda: text(node, dice),
             "boolean": lambda: dice.random() < 0.5,
             "null": lambda: None,
@@ -89,21 +89,21 @@ class Structure:
             "map": lambda: {texts.word(dice): self.value(node["values"]) for _ in range(dice.randint(0, 2))},
             "choice": lambda: self._choice(node),
         }
-        return made[type_]()
+        return makers[type_]()
 
     def _object(self, node: dict[str, Any]) -> dict[str, Any]:
-        required, made = node.get("required", []), {}
+        required, members = node.get("required", []), {}
         for name, property_ in node.get("properties", {}).items():
             if name in required or (self.dice.random() < 0.7 and self.level <= DEEP):
-                made[name] = self.value(property_)
+                members[name] = self.value(property_)
         if node.get("additionalProperties") is not False and self.dice.odd and self.dice.random() < 0.2:
-            made[f"x{texts.word(self.dice)}"] = anything(self.dice)
-        return made
+            members[f"x{texts.word(self.dice)}"] = anything(self.dice)
+        return members
 
     def _items(self, node: dict[str, Any]) -> list[Any]:
         count = self.dice.randint(node.get("minItems", 0), max(3, node.get("minItems", 0)))
         return [self.value(node["items"]) for _ in range(count)]
 
     def _choice(self, node: dict[str, Any]) -> dict[str, Any]:
-        name, each = self.dice.choice(list(node["choices"].items()))
-        return {name: self.value(each)}
+        name, choice = self.dice.choice(list(node["choices"].items()))
+        return {name: self.value(choice)}

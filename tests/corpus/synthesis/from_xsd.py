@@ -41,35 +41,35 @@ def _prefixes(element: Component, dice: Dice) -> dict[str | None, str]:
     return {dice.choice((None, "own")): namespace} if namespace and element.name.startswith("{") else {}
 
 
-def _fill(made: Element, element: Component, dice: Dice, level: int) -> None:
+def _fill(filled: Element, element: Component, dice: Dice, level: int) -> None:
     """Attributes, then a text or children, or neither where it may be nil."""
     type_ = element.type
     if not type_.is_simple():
-        _add_attributes(made, type_, dice)
+        _add_attributes(filled, type_, dice)
     if element.nillable and element.fixed is None and dice.random() < 0.3:
-        made.set(f"{XSI}nil", "true")
+        filled.set(f"{XSI}nil", "true")
     elif element.fixed is not None:
-        made.text = element.fixed
+        filled.text = element.fixed
     elif type_.is_simple():
-        made.text = text_of(type_, dice)
+        filled.text = text_of(type_, dice)
     elif type_.has_simple_content():
-        made.text = text_of(type_.content, dice)
+        filled.text = text_of(type_.content, dice)
     else:
-        _add_children(made, type_, dice, level)
+        _add_children(filled, type_, dice, level)
 
 
-def _add_attributes(made: Element, type_: Component, dice: Dice) -> None:
+def _add_attributes(filled: Element, type_: Component, dice: Dice) -> None:
     for name, attribute in type_.attributes.items():
-        wanted = name is not None and attribute.use != "prohibited"
-        if wanted and (attribute.use == "required" or dice.random() < 0.6):
-            made.set(name, attribute.fixed if attribute.fixed is not None else text_of(attribute.type, dice))
+        is_usable = name is not None and attribute.use != "prohibited"
+        if is_usable and (attribute.use == "required" or dice.random() < 0.6):
+            filled.set(name, attribute.fixed if attribute.fixed is not None else text_of(attribute.type, dice))
 
 
-def _add_children(made: Element, type_: Component, dice: Dice, level: int) -> None:
+def _add_children(filled: Element, type_: Component, dice: Dice, level: int) -> None:
     if type_.has_mixed_content() and dice.random() < 0.7:
-        made.text = texts.text(dice)
+        filled.text = texts.text(dice)
     for name, particle in _particles(type_.content, dice, level):
-        child = etree.SubElement(made, name)
+        child = etree.SubElement(filled, name)
         if particle is not None:
             _fill(child, particle, dice, level + 1)
         if type_.has_mixed_content() and dice.random() < 0.3:

@@ -67,8 +67,8 @@ class Message:
 
     @property
     def record(self) -> Record:
-        found: Record = orjson.loads(self.line)
-        return found
+        parsed: Record = orjson.loads(self.line)
+        return parsed
 
     def with_record(self, record: Record) -> Message:
         return replace(self, line=orjson.dumps(record))
@@ -122,14 +122,14 @@ def _value(definition: Definition, name: str, dice: Dice) -> str:
     plain = any(use.type in ("timestamp", "symbol", "uri", "urireference") for use in uses)
     if plain or not dice.odd:
         return _plain(definition, name, dice)
-    made = texts.strange(dice)
+    value = texts.strange(dice)
     wholes = [_is_whole(use) and use.template.place.uri for use in uses]  # type: ignore[union-attr]
     if any(wholes) and not all(wholes):  # an escape would be decoded in one slot and not in the other
         return texts.word(dice)
     if any(wholes):
-        made = dice.choice((texts.uri(dice), f"{texts.word(dice)}/{texts.word(dice)}", f"%41{texts.word(dice)}"))
+        value = dice.choice((texts.uri(dice), f"{texts.word(dice)}/{texts.word(dice)}", f"%41{texts.word(dice)}"))
     forbidden = "".join(_forbidden(use.template) for use in uses if use.template)
-    return "".join(each for each in made if each not in forbidden) or "x"
+    return "".join(character for character in value if character not in forbidden) or "x"
 
 
 def _is_whole(constraint: Constraint) -> bool:
@@ -151,12 +151,12 @@ def _part_of_time(constraint: Constraint, name: str, dice: Dice) -> str:
     template = constraint.template
     assert template is not None
     for draw in (texts.instant, texts.date, texts.clock):
-        made = draw(dice)
+        value = draw(dice)
         try:
-            datetime.fromisoformat(template.expand(dict.fromkeys(template.names, made)).upper())
+            datetime.fromisoformat(template.expand(dict.fromkeys(template.names, value)).upper())
         except ValueError:
             continue
-        return made
+        return value
     return texts.word(dice)
 
 
@@ -223,18 +223,22 @@ def _payload(catalog: Catalog, definition: Definition, way: Way, dice: Dice) -> 
     declared = declared_type(definition)
     says_type = way != MQTT3_NATIVE
     as_json = says_type and dice.random() < 0.5 if declared is None else _is_json(declared)
-    made = payload_for(catalog, definition, dice, as_json=as_json)
-    return Payload(_raw(made, dice), content_type=declared or ("application/json" if made.is_json else made.media_type))
+    drawn = payload_for(catalog, definition, dice, as_json=as_json)
+    return Payload(
+        _raw(drawn, dice), content_type=declared or ("application/json" if drawn.is_json else drawn.media_type)
+    )
 
 
-def _raw(made: Made, dice: Dice) -> bytes:
-    return made.raw if made.raw is not None else spelled(dice, made.value)
+def _raw(drawn: Made, dice: Dice) -> bytes:
+    return drawn.raw if drawn.raw is not None else spelled(dice, drawn.value)
 
 
 def declared_type(definition: Definition) -> str | None:
     """The content type that a definition states for its data."""
     stated = (constraint.declared for constraint in definition.all_constraints if constraint.media_type is not None)
-    return next((each for each in stated if not str(each).startswith("application/cloudevents")), None)
+    return next(
+        (content_type for content_type in stated if not str(content_type).startswith("application/cloudevents")), None
+    )
 
 
 def _is_json(content_type: str) -> bool:
@@ -251,25 +255,29 @@ def _attributes(definition: Definition, protocol: str, dice: Dice) -> dict[str, 
     declared = {
         constraint.slot.name: constraint for constraint in definition.constraints if constraint.slot.section == ENVELOPE
     }
-    open_ = {name: each for name, each in declared.items() if not each.fixed and not each.current_time}
-    made = {
-        name: _of_type(each, protocol, dice)
-        for name, each in open_.items()
-        if each.required or dice.random() < 0.5
+    open_ = {
+        name: constraint
+        for name, constraint in declared.items()
+        if not constraint.fixed and not constraint.current_time
+    }
+    attributes = {
+        name: _of_type(constraint, protocol, dice)
+        for name, constraint in open_.items()
+        if constraint.required or dice.random() < 0.5
         if name not in ("specversion", "datacontenttype")
     }
     for name, draw in _USUAL.items():
         if name not in declared and dice.random() < 0.7:
-            made[name] = draw(dice)
+            attributes[name] = draw(dice)
     if "source" not in declared:
-        made["source"] = dice.choice(("/s", texts.uri(dice)))
-    if "id" not in made and not (declared.get("id") and declared["id"].fixed):
-        made["id"] = texts.uuid(dice)  # the builder's own would be another one each time
+        attributes["source"] = dice.choice(("/s", texts.uri(dice)))
+    if "id" not in attributes and not (declared.get("id") and declared["id"].fixed):
+        attributes["id"] = texts.uuid(dice)  # the builder's own would be another one each time
     if dice.odd and dice.random() < 0.2:
-        made["undeclared"] = texts.text(dice) or "x"
-    if "time" not in made and not (declared.get("time") and declared["time"].fixed):
-        made["time"] = _instant(protocol, dice)
-    return made
+        attributes["undeclared"] = texts.text(dice) or "x"
+    if "time" not in attributes and not (declared.get("time") and declared["time"].fixed):
+        attributes["time"] = _instant(protocol, dice)
+    return attributes
 
 
 _USUAL = {
@@ -279,8 +287,8 @@ _USUAL = {
 
 
 def _instant(protocol: str, dice: Dice) -> str:
-    made = texts.instant(dice)
-    return Timestamp(made.upper()) if protocol == "AMQP/1.0" and dice.random() < 0.5 else made
+    instant = texts.instant(dice)
+    return Timestamp(instant.upper()) if protocol == "AMQP/1.0" and dice.random() < 0.5 else instant
 
 
 def _of_type(constraint: Constraint, protocol: str, dice: Dice) -> Any:
@@ -299,21 +307,21 @@ def _properties(
     definition: Definition, protocol: str, dice: Dice, context: Mapping[str, str], scope: EndpointScope
 ) -> dict[str, Any]:
     """Protocol slots that must be there, and addresses where the definition names none."""
-    made: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     for constraint in definition.all_constraints:
         section = constraint.slot.section
         if section != ENVELOPE and constraint.required and not constraint.fixed:
             name = constraint.label.removeprefix("protocoloptions.")
-            made[name] = _of_type(constraint, protocol, dice)
-    declared = {each.slot.name for each in definition.constraints if each.slot.section == BARE}
-    made |= {name: draw(dice) for name, draw in _ADDRESSES.get(protocol, {}).items() if name not in declared}
-    for constraint in _shown(scope):
+            properties[name] = _of_type(constraint, protocol, dice)
+    declared = {constraint.slot.name for constraint in definition.constraints if constraint.slot.section == BARE}
+    properties |= {name: draw(dice) for name, draw in _ADDRESSES.get(protocol, {}).items() if name not in declared}
+    for constraint in _address_constraints(scope):
         if constraint.slot.name not in declared:
-            made[constraint.slot.name] = _option_value(constraint, context, dice)
-    return made
+            properties[constraint.slot.name] = _option_value(constraint, context, dice)
+    return properties
 
 
-def _shown(scope: EndpointScope) -> Iterator[Constraint]:
+def _address_constraints(scope: EndpointScope) -> Iterator[Constraint]:
     """The endpoint's constraints on addresses, which messages show."""
     return (constraint for constraint in scope.constraints.constraints if constraint.slot.name != EVENT_FORMAT)
 
@@ -352,7 +360,9 @@ def _allows(scope: EndpointScope, definition: Definition, way: Way) -> bool:
     mode = "structured" if way.mode == "batch" else way.mode
     right_mode = mode is None or mode == (definition.mode or scope.constraints.mode or mode)
     is_member = definition.xid in (scope.members or ()) and scope.protocol in (None, way.protocol)
-    return is_member and right_mode and all(_agrees(each, definition) for each in _shown(scope))
+    return (
+        is_member and right_mode and all(_agrees(constraint, definition) for constraint in _address_constraints(scope))
+    )
 
 
 def _agrees(option: Constraint, definition: Definition) -> bool:
@@ -362,4 +372,4 @@ def _agrees(option: Constraint, definition: Definition) -> bool:
         for constraint in definition.constraints
         if constraint.slot.section == BARE and constraint.slot.name == option.slot.name
     )
-    return all(not each.fixed or each.declared == option.declared for each in own)
+    return all(not constraint.fixed or constraint.declared == option.declared for constraint in own)

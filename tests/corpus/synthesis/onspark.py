@@ -19,7 +19,7 @@ from wirebook.spark import match
 from wirebook.spark.matching import OUTCOME_SCHEMA, outcomes_of
 from wirebook.spark.session import session
 
-Told = dict[str, dict[str, Any]]
+OutcomesByRecord = dict[str, dict[str, Any]]
 """What was said of each record, by the record and the index of the message in it; equal records are told the same."""
 
 
@@ -32,18 +32,18 @@ def differences_on_spark(catalog: Catalog, messages: Sequence[Message]) -> list[
 
 
 def _differences(catalog: Catalog, batch: pa.RecordBatch) -> list[Difference]:
-    reference = _told(outcomes_of(batch, CatalogueEngine(catalog, columns=False)))
+    reference = _by_record(outcomes_of(batch, CatalogueEngine(catalog, columns=False)))
     with tempfile.TemporaryDirectory(prefix="differential-") as folder:
         path = Path(folder) / "records.parquet"
         pq.write_table(pa.Table.from_batches([batch]), path)
-        spark = _told(match(session("differential", cores=1).read.parquet(str(path)), catalog).toArrow())
+        spark = _by_record(match(session("differential", cores=1).read.parquet(str(path)), catalog).toArrow())
     wrong = [place for place in sorted({*spark, *reference}) if not same(spark.get(place), reference.get(place))]
     return [Difference(None, f"on Spark: {place}", spark.get(place), reference.get(place)) for place in wrong]
 
 
-def _told(table: pa.Table) -> Told:
-    told: Told = {}
+def _by_record(table: pa.Table) -> OutcomesByRecord:
+    outcomes: OutcomesByRecord = {}
     for row in table.to_pylist():
         outcome = {name: row.pop(name) for name in OUTCOME_SCHEMA.names}
-        told[f"{outcome['index']} of {sorted(row.items())}"] = outcome
-    return told
+        outcomes[f"{outcome['index']} of {sorted(row.items())}"] = outcome
+    return outcomes

@@ -53,13 +53,13 @@ def payload_for(catalog: Catalog, definition: Definition, dice: Dice, *, as_json
     if isinstance(schema, XsdReader):
         element = schema.validator.model.maps.elements[schema.element]
         return Made(raw=xml(element, dice), media_type=dice.choice(XML_TYPES))
-    found = source_of(catalog, definition)
-    if found is None:
+    source = source_of(catalog, definition)
+    if source is None:
         return Made({"n": dice.randint(0, 9), "text": texts.text(dice)})
-    family, document, part = found
+    family, document, part = source
     if family == "Avro":
-        made = avro(document, part, dice, as_json=as_json)
-        return Made(made) if as_json else Made(raw=made)
+        value = avro(document, part, dice, as_json=as_json)
+        return Made(value) if as_json else Made(raw=value)
     if family == "JsonStructure":
         return Made(Structure(document, dice).root(part))
     if family == "JsonSchema":
@@ -73,9 +73,9 @@ def source_of(catalog: Catalog, definition: Definition) -> tuple[str, Any, str |
     if inline is not None:
         return parse_format(definition.schema_format or "").family, _parsed(inline), None
     for name in ("dataschemaxid", "dataschemauri"):
-        found = catalog.schemas.documents.follow(attributes[name]) if attributes.get(name) else None
-        if found is not None and found[0].content is not None:
-            document, part = found
+        source = catalog.schemas.documents.follow(attributes[name]) if attributes.get(name) else None
+        if source is not None and source[0].content is not None:
+            document, part = source
             return (
                 parse_format(document.format or definition.schema_format or "").family,
                 _parsed(document.content),
@@ -93,7 +93,7 @@ def spelled(dice: Dice, value: Any) -> bytes:
     """A JSON value as text, in one of the ways that writers have."""
     style = dice.choice(("wide", "indented", "escaped")) if dice.odd else "compact"
     separators = (",", ":") if style == "compact" else None
-    made = json.dumps(
+    text = json.dumps(
         value, ensure_ascii=style == "escaped", indent=1 if style == "indented" else None, separators=separators
     )
-    return made.encode()
+    return text.encode()

@@ -28,7 +28,7 @@ def _prefix(schema: Any, dice: Dice) -> bytes:
         return head
     if schema.place == (0,) and dice.random() < 0.5:
         return head + b"\0"
-    return head + bytes(2 * each for each in (len(schema.place), *schema.place))
+    return head + bytes(2 * place for place in (len(schema.place), *schema.place))
 
 
 def _prefixed(record: Record, prefix: bytes) -> Record:

@@ -40,9 +40,9 @@ def pairs_of(record: Record) -> list[list[Any]] | None:
     """The headers or properties of a record as pairs; changes are put back by `set_pairs`."""
     for name in ("headers", "user_properties"):
         if isinstance(record.get(name), list) and record[name]:
-            return [list(each) for each in record[name]]
-    found = record.get("application-properties")
-    return [list(each) for each in found.items()] if isinstance(found, dict) and found else None
+            return [list(pair) for pair in record[name]]
+    properties = record.get("application-properties")
+    return [list(pair) for pair in properties.items()] if isinstance(properties, dict) and properties else None
 
 
 def set_pairs(record: Record, pairs: list[list[Any]]) -> Record:
@@ -109,11 +109,11 @@ def changed_at(value: Any, place: tuple[Any, ...], make: Callable[[Any], Any]) -
     holder = copy
     for step in place[:-1]:
         holder = holder[step]
-    made = make(holder[place[-1]])
-    if made is GONE:
+    changed = make(holder[place[-1]])
+    if changed is GONE:
         del holder[place[-1]]
     else:
-        holder[place[-1]] = made
+        holder[place[-1]] = changed
     return copy
 
 

@@ -45,7 +45,7 @@ def rich_catalogue(name: str) -> dict[str, Any]:
 def _messages(part: str, format_: str) -> dict[str, dict[str, Any]]:
     """A definition for each protocol and for events; `type`, path, topic and subject tell them apart."""
     event = {"source": {"value": "/s/{station}", "type": "uritemplate"}}
-    found: dict[str, dict[str, Any]] = {
+    messages: dict[str, dict[str, Any]] = {
         "event": {"envelope": "CloudEvents/1.0", "envelopemetadata": event | {"type": {"value": f"{part}.event"}}},
         "http": {"protocol": "HTTP", "protocoloptions": {"method": "POST", "path": f"/{part}/{{station}}"}},
         "kafka": {"protocol": "KAFKA", "protocoloptions": {"topic": part, "key": "{station}"}},
@@ -56,5 +56,5 @@ def _messages(part: str, format_: str) -> dict[str, dict[str, Any]]:
     }  # fmt: skip
     if format_.partition("/")[0] in HAS_JSON_BESIDE:
         stated = {"type": {"value": f"{part}.json"}, "datacontenttype": {"value": "application/json"}}
-        found["json"] = {"envelope": "CloudEvents/1.0", "envelopemetadata": event | stated}
-    return found
+        messages["json"] = {"envelope": "CloudEvents/1.0", "envelopemetadata": event | stated}
+    return messages

@@ -16,17 +16,17 @@ def integer(dice: Dice, low: int, high: int) -> int:
 def number(dice: Dice, low: float, high: float) -> float | int:
     """Between the bounds: whole or broken, as integer or float."""
     low, high = max(low, -1e9), min(high, 1e9)
-    made = dice.choice((low, high, dice.uniform(low, high), round(dice.uniform(low, high), 3)))
-    whole = math.floor(made)
-    return whole if dice.random() < 0.3 and low <= whole <= high else made
+    value = dice.choice((low, high, dice.uniform(low, high), round(dice.uniform(low, high), 3)))
+    whole = math.floor(value)
+    return whole if dice.random() < 0.3 and low <= whole <= high else value
 
 
 def bounds(node: dict[str, Any], low: float, high: float) -> tuple[Any, Any]:
     """The bounds that a schema sets, as numbers."""
-    found = [node.get("minimum", low), node.get("maximum", high)]
+    declared = [node.get("minimum", low), node.get("maximum", high)]
     if "exclusiveMinimum" in node:
-        found[0] = float(node["exclusiveMinimum"]) + 1
-    return tuple(type(low)(each) if isinstance(each, str) else each for each in found)
+        declared[0] = float(node["exclusiveMinimum"]) + 1
+    return tuple(type(low)(bound) if isinstance(bound, str) else bound for bound in declared)
 
 
 def text(node: dict[str, Any], dice: Dice) -> str:
@@ -35,8 +35,8 @@ def text(node: dict[str, Any], dice: Dice) -> str:
     if node.get("format") in texts.FORMATS:
         return texts.FORMATS[node["format"]](dice)
     least, most = node.get("minLength", 0), node.get("maxLength", 64)
-    made = texts.text(dice)[:most]
-    return made + texts.word(dice, least, least)[: max(0, least - len(made))]
+    value = texts.text(dice)[:most]
+    return value + texts.word(dice, least, least)[: max(0, least - len(value))]
 
 
 def anything(dice: Dice, level: int = 0) -> Any:

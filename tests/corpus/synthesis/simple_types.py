@@ -22,10 +22,10 @@ Draw = Callable[[Dice], str]
 def text_of(type_: SimpleType, dice: Dice) -> str:
     """A text that xmlschema takes for a value of the type. Raises: ValueError when none was found"""
     for _ in range(TRIES):
-        made = _drawn(type_, dice)
-        if type_.text_is_valid(made):
-            return made
-    raise ValueError(f"no value of {type_} was found, the last that was tried is {made!r}")
+        value = _drawn(type_, dice)
+        if type_.text_is_valid(value):
+            return value
+    raise ValueError(f"no value of {type_} was found, the last that was tried is {value!r}")
 
 
 def _drawn(type_: SimpleType, dice: Dice) -> str:
@@ -85,13 +85,13 @@ def _bounds(type_: SimpleType) -> tuple[int, int]:
 
 
 def _integer(type_: SimpleType, dice: Dice) -> str:
-    made = str(integer(dice, *_bounds(type_)))
-    return made.replace("-", "-0") if dice.odd and made.startswith("-") else made
+    digits_ = str(integer(dice, *_bounds(type_)))
+    return digits_.replace("-", "-0") if dice.odd and digits_.startswith("-") else digits_
 
 
 def _decimal(type_: SimpleType, dice: Dice) -> str:
     digits = getattr(type_.get_facet(f"{XS}fractionDigits"), "value", None)
-    places = dice.choice([each for each in (0, 1, 2, 9) if digits is None or each <= digits])
+    places = dice.choice([count for count in (0, 1, 2, 9) if digits is None or count <= digits])
     whole = Decimal(integer(dice, *_bounds(type_)))
     return f"{whole}.{''.join(dice.choices('0123456789', k=places))}" if places else str(whole)
 
@@ -99,8 +99,8 @@ def _decimal(type_: SimpleType, dice: Dice) -> str:
 def _sized(type_: SimpleType, dice: Dice) -> str:
     """A text with as many characters as are asked for."""
     least, most = type_.min_length or 0, 64 if type_.max_length is None else type_.max_length
-    made = texts.text(dice)[:most]
-    return made + texts.word(dice, least, least)[: max(0, least - len(made))]
+    value = texts.text(dice)[:most]
+    return value + texts.word(dice, least, least)[: max(0, least - len(value))]
 
 
 def _name(dice: Dice) -> str:

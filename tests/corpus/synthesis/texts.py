@@ -71,8 +71,8 @@ def offset(dice: Dice) -> str:
 
 def instant(dice: Dice) -> str:
     """An RFC 3339 time, now and then with small letters."""
-    made = f"{date(dice)}T{clock(dice)}{offset(dice)}"
-    return made.lower() if dice.odd and dice.random() < 0.2 else made
+    value = f"{date(dice)}T{clock(dice)}{offset(dice)}"
+    return value.lower() if dice.odd and dice.random() < 0.2 else value
 
 
 def uuid(dice: Dice) -> str:
@@ -118,7 +118,7 @@ def _piece(dice: Dice, op: Any, argument: Any) -> str:
     if op is sre.LITERAL:
         return chr(argument)
     if op is sre.NOT_LITERAL:
-        return dice.choice([each for each in PLAIN if each != chr(argument)])
+        return dice.choice([piece for piece in PLAIN if piece != chr(argument)])
     if op is sre.ANY:
         return word(dice, 1, 1)
     if op is sre.IN:
@@ -126,18 +126,18 @@ def _piece(dice: Dice, op: Any, argument: Any) -> str:
     if op in (sre.MAX_REPEAT, sre.MIN_REPEAT):
         least, most, inner = argument
         count = dice.randint(least, min(int(most), least + MAX_REPEAT))
-        return "".join(_piece(dice, *each) for _ in range(count) for each in inner)
+        return "".join(_piece(dice, *piece) for _ in range(count) for piece in inner)
     if op is sre.BRANCH:
-        return "".join(_piece(dice, *each) for each in dice.choice(argument[1]))
+        return "".join(_piece(dice, *piece) for piece in dice.choice(argument[1]))
     if op is sre.SUBPATTERN:
-        return "".join(_piece(dice, *each) for each in argument[3])
+        return "".join(_piece(dice, *piece) for piece in argument[3])
     return ""  # an anchor
 
 
 def _one_of(dice: Dice, choices: list[tuple[Any, Any]]) -> str:
     if choices[0][0] is sre.NEGATE:
         taken = {chr(argument) for op, argument in choices[1:] if op is sre.LITERAL}
-        return dice.choice([each for each in PLAIN if each not in taken])
+        return dice.choice([character for character in PLAIN if character not in taken])
     op, argument = dice.choice(choices)
     if op is sre.RANGE:
         return chr(dice.randint(*argument))

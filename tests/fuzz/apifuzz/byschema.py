@@ -24,9 +24,9 @@ ANY_TYPE = "`*/*`"
 ENDLESS = "/.wirebook/events"
 
 
-def run(base: str, seed: int, wanted: int, tally: Tally, say: Callable[[str], None]) -> None:
+def run(base: str, seed: int, count: int, tally: Tally, say: Callable[[str], None]) -> None:
     """Sends `wanted` requests, in as many runs of schemathesis as that takes."""
-    end = tally.requests + wanted
+    end = tally.requests + count
     while tally.requests < end:
         before = tally.requests
         _run(base, seed, end, tally)
@@ -62,7 +62,7 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
     for name in PRECONDITIONS:
         case.headers.pop(name, None)
     if isinstance(case.body, dict):
-        case.body = {name: each for name, each in case.body.items() if name not in SETTINGS}
+        case.body = {name: value for name, value in case.body.items() if name not in SETTINGS}
 
 
 def _watch(schema: Any, tally: Tally, where: str) -> None:
@@ -89,5 +89,5 @@ def _note(event: Any, tally: Tally, seed: int) -> None:
                 if check.name == "content_type_conformance" and ANY_TYPE in failure.message and not has_type:
                     continue  # a document has the type that it was given, or none
                 fault, code = f"{check.name} {event.label}", check.failure_info.code_sample
-                shown = f"{failure.message[:1500]} -- {answer.status_code if answer else ''}"
-                tally.findings.append(Finding(fault, code, shown, where))
+                description = f"{failure.message[:1500]} -- {answer.status_code if answer else ''}"
+                tally.findings.append(Finding(fault, code, description, where))

@@ -98,20 +98,20 @@ def value(full: Full, dice: Dice, depth: int = 0) -> Any:
 
 def members(attributes: Full, dice: Dice, depth: int = 0) -> dict[str, Any]:
     """Some members of an object, and what the values of others bring with them."""
-    share, found = dice.choice((0.1, 0.4)), {}
+    share, chosen = dice.choice((0.1, 0.4)), {}
     waiting = list(attributes.items())
     while waiting:
         name, full = waiting.pop(0)
         if name == "*":
             if dice.random() < 0.1:
-                found[texts.word(dice).lower()] = value(full, dice, depth)
+                chosen[texts.word(dice).lower()] = value(full, dice, depth)
             continue
         keys = list(full.get("ifvalues", ()))
         if full.get("required") or dice.random() < share:
-            found[name] = dice.choice(keys) if keys and dice.random() < 0.8 else value(full, dice, depth)
-            brought = full.get("ifvalues", {}).get(str(found[name]), {})
+            chosen[name] = dice.choice(keys) if keys and dice.random() < 0.8 else value(full, dice, depth)
+            brought = full.get("ifvalues", {}).get(str(chosen[name]), {})
             waiting += brought.get("siblingattributes", {}).items()
-    return found
+    return chosen
 
 
 # -- entities -------------------------------------------------------------------------------------------------------
@@ -122,25 +122,25 @@ def _own(attributes: Full, dice: Dice, collections: set[str]) -> dict[str, Any]:
     ids = {name for name in attributes if name.endswith("id") and attributes[name].get("immutable")}
     skipped = SERVERS | ends | ids | {"meta", "versions", "constraints", "ancestorid", "readonly", "format", "xref"}
     skipped |= {"defaultversionid", "defaultversionurl", "compatibility", "createdat", "modifiedat", "contenttype"}
-    found = members({name: attribute for name, attribute in attributes.items() if name not in skipped}, dice)
+    attributes_ = members({name: attribute for name, attribute in attributes.items() if name not in skipped}, dice)
     if dice.random() < 0.03:
-        found["epoch"] = dice.choice((0, 1, 2, 3, 10**25, -1, "1"))
+        attributes_["epoch"] = dice.choice((0, 1, 2, 3, 10**25, -1, "1"))
     if dice.random() < 0.1:
-        found[dice.choice(("createdat", "modifiedat"))] = texts.instant(dice)
-    return found
+        attributes_[dice.choice(("createdat", "modifiedat"))] = texts.instant(dice)
+    return attributes_
 
 
 def group(full: Full, dice: Dice) -> dict[str, Any]:
     resources = full.get("resources", {})
-    found = _own(full["attributes"], dice, set(resources))
-    for plural, each in resources.items():
+    entity = _own(full["attributes"], dice, set(resources))
+    for plural, resource_type in resources.items():
         if dice.random() < 0.3:
-            found[plural] = {identifier(dice): resource(each, dice) for _ in range(dice.choice((0, 1, 2)))}
+            entity[plural] = {identifier(dice): resource(resource_type, dice) for _ in range(dice.choice((0, 1, 2)))}
     if dice.random() < 0.05:
-        found["constraints"] = dice.choice(
+        entity["constraints"] = dice.choice(
             ({"files.name": {"default": "x"}}, {"messages.envelope": {"equals": "envelope"}}, {"x": 1})
         )
-    return found
+    return entity
 
 
 def resource(full: Full, dice: Dice) -> dict[str, Any]:
@@ -150,28 +150,28 @@ def resource(full: Full, dice: Dice) -> dict[str, Any]:
                 "xref": dice.choice(("/dirs/a/files/a", "/dirs/b/files/b", "/dirs/a/datas/a", "/x", "", "/dirs/a"))
             }
         }
-    found = version(full, dice)
+    entity = version(full, dice)
     if dice.random() < 0.4:
-        found["meta"] = meta(full, dice)
+        entity["meta"] = meta(full, dice)
     if dice.random() < 0.5:
-        found["versions"] = {identifier(dice): version(full, dice) for _ in range(dice.choice((0, 1, 2, 5)))}
-    return found
+        entity["versions"] = {identifier(dice): version(full, dice) for _ in range(dice.choice((0, 1, 2, 5)))}
+    return entity
 
 
 def version(full: Full, dice: Dice) -> dict[str, Any]:
-    found = _own(full["attributes"], dice, set())
+    entity = _own(full["attributes"], dice, set())
     singular = full["singular"]
     for name in (singular, f"{singular}url", f"{singular}base64"):
-        found.pop(name, None)
+        entity.pop(name, None)
     if full["hasdocument"] and dice.random() < 0.7:
-        found |= document(singular, dice)
+        entity |= document(singular, dice)
     if dice.random() < 0.3:
-        found["ancestorid"] = dice.choice((*IDS, "request"))
+        entity["ancestorid"] = dice.choice((*IDS, "request"))
     if dice.random() < 0.3:
-        found["format"] = dice.choice(FORMATS)
+        entity["format"] = dice.choice(FORMATS)
     if dice.random() < 0.1:
-        found["versionid"] = identifier(dice)
-    return found
+        entity["versionid"] = identifier(dice)
+    return entity
 
 
 def document(singular: str, dice: Dice) -> dict[str, Any]:
@@ -192,11 +192,11 @@ def document(singular: str, dice: Dice) -> dict[str, Any]:
 
 
 def meta(full: Full, dice: Dice) -> dict[str, Any]:
-    found = _own(full["metaattributes"], dice, set())
+    entity = _own(full["metaattributes"], dice, set())
     if dice.random() < 0.4:
-        found["compatibility"] = (
+        entity["compatibility"] = (
             "x" if dice.random() < 0.05 else dice.choice(("backward", "forward", "full", "FULL_TRANSITIVE"))
         )
     if dice.random() < 0.4:
-        found |= {"defaultversionid": dice.choice((*IDS, None)), "defaultversionsticky": dice.random() < 0.7}
-    return found
+        entity |= {"defaultversionid": dice.choice((*IDS, None)), "defaultversionsticky": dice.random() < 0.7}
+    return entity

@@ -112,7 +112,7 @@ def request(model: Model, dice: Dice) -> Request:
 
 def _good(route: ModelPath, model: Model, dice: Dice) -> Request:
     """One that may well succeed. What deletes is rarer than what writes, so that something is there."""
-    methods = [each for each in METHODS[route.kind] if not (route.is_document and each == "PATCH")]
+    methods = [method_name for method_name in METHODS[route.kind] if not (route.is_document and method_name == "PATCH")]
     method = dice.choice(methods) if dice.random() < 0.3 else dice.choice([m for m in methods if m != "DELETE"])
     query = f"?{quote(dice.choice(GOOD_FLAGS), safe='*=.,')}" if dice.random() < 0.3 else ""
     path = "/".join(dice.choice(entities.IDS[:3]) + part[part.find("}") + 1 :] if part[:1] == "{" else part
@@ -121,7 +121,7 @@ def _good(route: ModelPath, model: Model, dice: Dice) -> Request:
         return Request(method, path + query)
     if route.is_document:
         return Request(method, path + query, (), dice.choice(entities.DOCUMENTS).encode())
-    return Request(method, path + query, (), junk.json_of(_sent(route, method, model, dice)))
+    return Request(method, path + query, (), junk.json_of(_value(route, method, model, dice)))
 
 
 def _own(dice: Dice) -> Request:
@@ -132,12 +132,12 @@ def _own(dice: Dice) -> Request:
             "POST", f"/.wirebook/import{trial}", (), junk.json_of(junk.spoiled(OLD, dice, dice.choice((0, 1, 3))))
         )
     path, method = dice.choice(OWN), dice.choice(ODD_METHODS)
-    sent = dice.choice(
+    body = dice.choice(
         (b"", b"{}", b"null", b"[]", b'{"flags": ["*"]}', b'{"groups": {"dirs": {"singular": 5}}}', junk.noise(dice))
     )
-    if method in ("PUT", "PATCH") and sent in (b"{}", b"null"):
-        sent = b"5"
-    return Request(method, path + _query(dice), _headers(dice), sent)
+    if method in ("PUT", "PATCH") and body in (b"{}", b"null"):
+        body = b"5"
+    return Request(method, path + _query(dice), _headers(dice), body)
 
 
 # -- paths ----------------------------------------------------------------------------------------------------------
@@ -172,8 +172,8 @@ def _query(dice: Dice) -> str:
 def _headers(dice: Dice) -> Headers:
     """Some headers, each of which may be there twice."""
     chosen = dice.choices(HEADERS, k=dice.choice((0, 0, 0, 1, 2, 4)))
-    kept = [name for name, _ in chosen if not name.startswith(("Origin", "xRegistry")) or dice.random() < 0.4]
-    return tuple((name, dice.choice(dict(HEADERS)[name])) for name in kept)
+    names = [name for name, _ in chosen if not name.startswith(("Origin", "xRegistry")) or dice.random() < 0.4]
+    return tuple((name, dice.choice(dict(HEADERS)[name])) for name in names)
 
 
 # -- bodies ---------------------------------------------------------------------------------------------------------
@@ -184,20 +184,20 @@ def _body(route: ModelPath, method: str, model: Model, dice: Dice) -> bytes:
         return b"" if dice.random() < 0.95 else b"{}"
     if route.is_document and dice.random() < 0.9:
         return dice.choice(entities.DOCUMENTS).encode() if dice.random() < 0.9 else junk.noise(dice)
-    sent = _sent(route, method, model, dice)
+    value = _value(route, method, model, dice)
     fault = dice.random()
     if fault < 0.35:
-        sent = junk.spoiled(sent, dice)
+        value = junk.spoiled(value, dice)
     elif fault < 0.4:
-        sent = junk.spoiled(sent, dice, 5)
+        value = junk.spoiled(value, dice, 5)
     if fault > 0.97:
-        return junk.octets(junk.json_of(sent), dice)
+        return junk.octets(junk.json_of(value), dice)
     if fault > 0.96:
         return b"[" * dice.choice((50, 101, 5000, 200_000))
-    return junk.json_of(sent)
+    return junk.json_of(value)
 
 
-def _sent(route: ModelPath, method: str, model: Model, dice: Dice) -> Any:
+def _value(route: ModelPath, method: str, model: Model, dice: Dice) -> Any:
     if method == "DELETE":
         return {
             entities.identifier(dice): dice.choice(({}, {"epoch": 1}, {"meta": {"epoch": 1}}, None, 5))
@@ -233,5 +233,5 @@ def _registry(full: Any, method: str, dice: Dice) -> Any:
 def _group(route: ModelPath, full: Any, method: str, dice: Dice) -> Any:
     if route.kind == "groups":
         return {entities.identifier(dice): entities.group(full, dice) for _ in range(dice.choice((0, 1, 2)))}
-    sent = entities.group(full, dice)
-    return {name: each for name, each in sent.items() if method != "POST" or name in full.get("resources", {})}
+    entity = entities.group(full, dice)
+    return {name: member for name, member in entity.items() if method != "POST" or name in full.get("resources", {})}

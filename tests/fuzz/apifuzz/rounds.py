@@ -52,8 +52,8 @@ class Tally:
         self.statuses[reply.status] += 1
         self.slowest = max(self.slowest, reply.seconds)
         for fault in broken_rules(method, reply.status, reply.headers, reply.body, reply.seconds):
-            shown = f"{reply.status} {reply.body.decode(errors='replace')}"
-            self.findings.append(Finding(fault, asked, shown, where))
+            answer = f"{reply.status} {reply.body.decode(errors='replace')}"
+            self.findings.append(Finding(fault, asked, answer, where))
 
 
 @dataclass
@@ -64,10 +64,10 @@ class Rounds:
     models: tuple[dict[str, Any], ...]
     tally: Tally = field(default_factory=Tally)
 
-    def run(self, seed: int, numbers: Iterator[int], wanted: int, say: Callable[[str], None]) -> None:
+    def run(self, seed: int, numbers: Iterator[int], count: int, say: Callable[[str], None]) -> None:
         """Rounds until `wanted` requests were sent, the server is gone, or its registry cannot be used again."""
         for number in numbers:
-            if self.tally.requests >= wanted or not self.round(seed, number):
+            if self.tally.requests >= count or not self.round(seed, number):
                 return
             if number % 20 == 19:
                 say(f"{self.tally.requests} requests of our own, {len(self.tally.findings)} findings")
@@ -128,8 +128,8 @@ class Rounds:
         full = self._must(connection, "GET", "/model", None, where)
         return compile_model(full) if full else None
 
-    def _must(self, connection: Connection, method: str, path: str, sent: Any, where: str) -> dict[str, Any]:
-        body = b"" if sent is None else json.dumps(sent).encode()
+    def _must(self, connection: Connection, method: str, path: str, value: Any, where: str) -> dict[str, Any]:
+        body = b"" if value is None else json.dumps(value).encode()
         request = Request(method, path, (), body)
         reply = connection.send(request)
         self.tally.note(method, request.curl(self.base), reply, where)
@@ -137,8 +137,8 @@ class Rounds:
             self.tally.findings.append(
                 Finding("no fresh start", request.curl(self.base), reply.body.decode()[:500], where)
             )
-        found = json.loads(reply.body or b"{}")
-        return found if isinstance(found, dict) else {}
+        parsed = json.loads(reply.body or b"{}")
+        return parsed if isinstance(parsed, dict) else {}
 
 
 COUNTED = ("epoch", "modifiedat")

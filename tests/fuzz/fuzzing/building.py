@@ -68,38 +68,38 @@ def make(dice: Dice) -> Input:
     name = dice.choice(stock.catalogues())
     catalog = stock.catalog(name)
     xid = dice.choice(list(catalog.definitions))
-    given = _request(name, xid, dice) | {
+    case = _request(name, xid, dice) | {
         "catalogue": name,
         "definition": xid,
         "as": dice.choice(("value", "raw", "file", "payload")),
     }
-    made = payload_for(catalog, catalog.definitions[xid], dice, as_json=dice.random() < 0.7)
-    given["type"] = "application/json" if made.is_json else made.media_type
-    if made.is_json:
-        given["data"] = junk.spoiled(made.value, dice, dice.choice((0, 0, 1, 3)))
-        if given["as"] != "value":
-            given["data"] = junk.json_of(given["data"])
+    drawn = payload_for(catalog, catalog.definitions[xid], dice, as_json=dice.random() < 0.7)
+    case["type"] = "application/json" if drawn.is_json else drawn.media_type
+    if drawn.is_json:
+        case["data"] = junk.spoiled(drawn.value, dice, dice.choice((0, 0, 1, 3)))
+        if case["as"] != "value":
+            case["data"] = junk.json_of(case["data"])
     else:
-        given["data"] = made.raw
-    if isinstance(given["data"], bytes) and dice.random() < 0.3:
-        given["data"] = junk.octets(given["data"], dice)
-    return given if dice.random() < 0.9 else given | {"data": None}
+        case["data"] = drawn.raw
+    if isinstance(case["data"], bytes) and dice.random() < 0.3:
+        case["data"] = junk.octets(case["data"], dice)
+    return case if dice.random() < 0.9 else case | {"data": None}
 
 
-def run(given: Input) -> Iterator[Any]:
-    catalog = stock.catalog(given["catalogue"])
-    data = given["data"]
-    if isinstance(data, bytes) and given["as"] != "raw":
-        data = TextOrBytes(data) if given["as"] == "file" else Payload(data, content_type=given["type"])
-    yield from _built(given, catalog.try_build(given["definition"], _of(given), data))
+def run(case: Input) -> Iterator[Any]:
+    catalog = stock.catalog(case["catalogue"])
+    data = case["data"]
+    if isinstance(data, bytes) and case["as"] != "raw":
+        data = TextOrBytes(data) if case["as"] == "file" else Payload(data, content_type=case["type"])
+    yield from _built(case, catalog.try_build(case["definition"], _of(case), data))
 
 
-def _of(given: Input) -> BuildRequest:
-    more = {name: given[name] for name in ("attributes", "properties", "protocol", "mode", "encoding")}
-    return documents.fixed_request(given["context"], **more)
+def _of(case: Input) -> BuildRequest:
+    more = {name: case[name] for name in ("attributes", "properties", "protocol", "mode", "encoding")}
+    return documents.fixed_request(case["context"], **more)
 
 
-def _built(given: Input, built: Built) -> Iterator[Any]:
+def _built(case: Input, built: Built) -> Iterator[Any]:
     """What was built is a record of a capture, and a message of its own definition."""
     yield built.problems
     check((built.wire is None) == bool(built.errors), "no message and no error, or both")
@@ -113,9 +113,9 @@ def _built(given: Input, built: Built) -> Iterator[Any]:
         command = command_of(built.wire, program)
         yield command.problems
         yield "" if command.problems else command.shell
-    (outcome,) = stock.catalog(given["catalogue"]).match_each(line)
+    (outcome,) = stock.catalog(case["catalogue"]).match_each(line)
     yield outcome.to_dict()
-    bad = ("undecodable", "malformed") if given["encoding"] == "place" else ()
+    bad = ("undecodable", "malformed") if case["encoding"] == "place" else ()
     check(outcome.outcome not in bad, f"what was built is {outcome.outcome}: {outcome.problems}")
 
 
@@ -125,8 +125,8 @@ def make_transform(dice: Dice) -> Input:
     return _request(name, xid, dice) | {"catalogue": name, "definition": xid, "line": stock.message(name, dice).line}
 
 
-def run_transform(given: Input) -> Iterator[Any]:
-    catalog = stock.catalog(given["catalogue"])
-    for outcome in catalog.match_each(given["line"]):
+def run_transform(case: Input) -> Iterator[Any]:
+    catalog = stock.catalog(case["catalogue"])
+    for outcome in catalog.match_each(case["line"]):
         yield outcome.problems
-        yield from _built(given, catalog.try_transform(outcome, given["definition"], _of(given)))
+        yield from _built(case, catalog.try_transform(outcome, case["definition"], _of(case)))

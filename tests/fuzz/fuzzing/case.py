@@ -66,13 +66,13 @@ class BrokenRule(AssertionError):
     """A rule that the answer itself breaks."""
 
 
-def answer_of(kind: Kind, given: Input) -> Answer:
+def answer_of(kind: Kind, value: Input) -> Answer:
     """Raises: whatever the case does that it must not."""
     answer, words = Answer(), hashlib.sha256()
     try:
-        for said in kind.run(given):
-            answer.codes += [problem.code for problem in problems_in(said)]
-            words.update(repr(said).encode("utf-8", "surrogatepass"))
+        for part in kind.run(value):
+            answer.codes += [problem.code for problem in problems_in(part)]
+            words.update(repr(part).encode("utf-8", "surrogatepass"))
     except WirebookError as error:
         answer.codes += [problem.code for problem in error.problems]
         words.update(repr(error.problems).encode("utf-8", "surrogatepass"))
@@ -84,12 +84,12 @@ def answer_of(kind: Kind, given: Input) -> Answer:
     return answer
 
 
-def problems_in(said: Any) -> Iterator[Problem]:
-    if isinstance(said, Problem):
-        yield said
-    elif isinstance(said, list | tuple):
-        for each in said:
-            yield from problems_in(each)
+def problems_in(answer: Any) -> Iterator[Problem]:
+    if isinstance(answer, Problem):
+        yield answer
+    elif isinstance(answer, list | tuple):
+        for part in answer:
+            yield from problems_in(part)
 
 
 def check(holds: bool, rule: str) -> None:
@@ -109,8 +109,8 @@ def to_json(value: Any) -> Any:
         except UnicodeDecodeError:
             return {"$base64": base64.b64encode(value).decode()}
     if isinstance(value, dict):
-        return {name: to_json(each) for name, each in value.items()}
-    return [to_json(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: to_json(item) for name, item in value.items()}
+    return [to_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def from_json(value: Any) -> Any:
@@ -119,5 +119,5 @@ def from_json(value: Any) -> Any:
     if isinstance(value, dict) and value.keys() == {"$base64"}:
         return base64.b64decode(value["$base64"])
     if isinstance(value, dict):
-        return {name: from_json(each) for name, each in value.items()}
-    return [from_json(each) for each in value] if isinstance(value, list) else value
+        return {name: from_json(item) for name, item in value.items()}
+    return [from_json(item) for item in value] if isinstance(value, list) else value

@@ -69,23 +69,25 @@ def _arguments(command: str, catalogue: str, document: bytes, dice: Dice) -> lis
     xids = _definitions(document)
     xid = dice.choice([*xids, "nope", "/messagegroups/x/messages/y"])
     capture = dice.choice(("c", "c", "c", "-", "nope", "data.json"))
-    value = dice.choice([each for each in junk.VALUES if isinstance(each, str) and "\0" not in each])
-    given = {
+    value = dice.choice([text for text in junk.VALUES if isinstance(text, str) and "\0" not in text])
+    arguments = {
         "lint": [catalogue], "fmt": [catalogue], "upgrade": [catalogue], "match": [capture, "--catalog", catalogue],
         "explain": [capture, "--catalog", catalogue], "show": ["c"], "report": ["c"],
         "build": [xid, "--catalog", catalogue, "--set", f"{dice.choice(('a', 'b', ''))}={value}", "--data", dice.choice(("data.json", "-", "nope"))],
         "transform": [capture, "--catalog", catalogue, "--to", xid, "--set", value],
     }[command]  # fmt: skip
     for _ in range(dice.choice((0, 0, 1, 1, 3))):
-        given.insert(dice.randint(0, len(given)), dice.choice((*WORDS, value)))
-    return [each.encode("utf-8", "replace").decode() for each in given]
+        arguments.insert(dice.randint(0, len(arguments)), dice.choice((*WORDS, value)))
+    return [text.encode("utf-8", "replace").decode() for text in arguments]
 
 
 def _definitions(document: bytes) -> list[str]:
-    found = json.loads(document)
-    groups = found.get("messagegroups", {}) if isinstance(found, dict) else {}
+    parsed = json.loads(document)
+    groups = parsed.get("messagegroups", {}) if isinstance(parsed, dict) else {}
     return [
-        f"/messagegroups/{group}/messages/{name}" for group, each in groups.items() for name in each.get("messages", {})
+        f"/messagegroups/{group}/messages/{name}"
+        for group, members in groups.items()
+        for name in members.get("messages", {})
     ]
 
 
@@ -96,33 +98,33 @@ def leads_outside(argument: str) -> bool:
     return ".." in value or "://" in value or value.startswith("~") or (value.startswith("/") and not is_xid)
 
 
-def run(given: Input) -> Iterator[Any]:
-    if any(map(leads_outside, given["arguments"])):
+def run(case: Input) -> Iterator[Any]:
+    if any(map(leads_outside, case["arguments"])):
         return
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, contextlib.chdir(folder):
-        for name, content in given["files"].items():
+        for name, content in case["files"].items():
             Path(name).parent.mkdir(exist_ok=True)
             Path(name).write_bytes(content)
-        code, out, err = _called(given["arguments"], given["stdin"])
+        code, out, err = _called(case["arguments"], case["stdin"])
         check(code in (0, 1, 2), f"the exit code is {code}")
         check(not CODE.search(err), f"a fault of its own: {err[-500:]}")
-        check(given["arguments"][0] == "fmt" or not CODE.search(out), f"a fault of its own: {out[-500:]}")
+        check(case["arguments"][0] == "fmt" or not CODE.search(out), f"a fault of its own: {out[-500:]}")
         written = {
-            name: Path(name).read_bytes() for name, old in given["files"].items() if Path(name).read_bytes() != old
+            name: Path(name).read_bytes() for name, old in case["files"].items() if Path(name).read_bytes() != old
         }
-        check(not written or given["arguments"][0] == "fmt", f"{sorted(written)} changed")
-        yield [Problem(each) for each in SAID.findall(err + out) if each in CODES]
+        check(not written or case["arguments"][0] == "fmt", f"{sorted(written)} changed")
+        yield [Problem(code_name) for code_name in SAID.findall(err + out) if code_name in CODES]
         yield code, _settled(out, folder), _settled(err, folder), written
 
 
 def _called(arguments: list[str], stdin: bytes) -> tuple[int, str, str]:
-    out, err, kept = _Stream(), _Stream(), sys.stdin
+    out, err, stdin_before = _Stream(), _Stream(), sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), errors="backslashreplace")
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = run_wirebook(arguments)
     finally:
-        sys.stdin = kept
+        sys.stdin = stdin_before
     return code, out.text(), err.text()
 
 

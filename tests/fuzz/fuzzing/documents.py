@@ -81,7 +81,7 @@ def _part(document: Any, dice: Dice) -> Any:
     """Of a document with many messages some, so that it is read quickly."""
     if not isinstance(document, dict) or len(junk.json_of(document)) < 8000:
         return document
-    return {name: _some(each, dice) if name.endswith("groups") else each for name, each in document.items()}
+    return {name: _some(member, dice) if name.endswith("groups") else member for name, member in document.items()}
 
 
 def _some(groups: Any, dice: Dice) -> Any:
@@ -95,15 +95,15 @@ def _cut(group: Any, dice: Dice) -> Any:
     if not isinstance(group, dict):
         return group
     return {
-        name: {key: each[key] for key in dice.sample(list(each), min(4, len(each)))} if name in ("messages", "schemas") else each
-        for name, each in group.items()
+        name: {key: members[key] for key in dice.sample(list(members), min(4, len(members)))} if name in ("messages", "schemas") else members
+        for name, members in group.items()
     }  # fmt: skip
 
 
 def _merged(one: Any, other: Any) -> Any:
     if not (isinstance(one, dict) and isinstance(other, dict)):
         return other
-    return {**one, **{name: _merged(one[name], each) if name in one else each for name, each in other.items()}}
+    return {**one, **{name: _merged(one[name], member) if name in one else member for name, member in other.items()}}
 
 
 def _nested(document: Any, dice: Dice) -> Any:
@@ -112,8 +112,8 @@ def _nested(document: Any, dice: Dice) -> Any:
     for _ in range(dice.choice((50, 190, 400))):
         deep = [deep] if dice.random() < 0.5 else {dice.choice(NAMES): deep}
     wide: Any = {f"m{number}": {"basemessage": "/messagegroups/g/messages/m0"} for number in range(2000)}
-    made = {"messagegroups": {"g": {"messages": {"m": deep} if dice.random() < 0.7 else wide}}}
-    return _merged(document, made)
+    addition = {"messagegroups": {"g": {"messages": {"m": deep} if dice.random() < 0.7 else wide}}}
+    return _merged(document, addition)
 
 
 def _damaged(text: bytes, dice: Dice) -> bytes:
@@ -125,12 +125,12 @@ def _damaged(text: bytes, dice: Dice) -> bytes:
 # -- what is done with a document -------------------------------------------------------------------------------------
 
 
-def run(given: Input) -> Iterator[Any]:
-    kind = "yaml" if given["name"].endswith("yaml") else "json"
-    source = read_text(given["text"], given["name"], kind)
+def run(case: Input) -> Iterator[Any]:
+    kind = "yaml" if case["name"].endswith("yaml") else "json"
+    source = read_text(case["text"], case["name"], kind)
     yield list(source.problems)
     if kind == "yaml":
-        yield from _yaml_in_order(source.value, given["text"])
+        yield from _yaml_in_order(source.value, case["text"])
     yield from _in_order(source.value)
     registry = load_registry(source)
     yield lint(registry)

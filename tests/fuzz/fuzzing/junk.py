@@ -33,23 +33,25 @@ def json_of(value: Any) -> bytes:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, member in (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    ):
         yield (*path, key)
-        yield from places(each, (*path, key))
+        yield from places(member, (*path, key))
 
 
 def spoiled(value: Any, dice: Dice, times: int = 1, names: tuple[str, ...] = ()) -> Any:
     """A copy with values exchanged, members added, taken away, renamed, moved or doubled."""
     value = copy.deepcopy(value)
     for _ in range(times):
-        found = list(places(value))
-        if not found:
+        paths = list(places(value))
+        if not paths:
             return copy.deepcopy(dice.choice(VALUES))
-        _spoil(value, dice.choice(found), found, dice, names)
+        _spoil(value, dice.choice(paths), paths, dice, names)
     return value
 
 
-def _spoil(value: Any, path: tuple[Any, ...], found: list[tuple[Any, ...]], dice: Dice, names: tuple[str, ...]) -> None:
+def _spoil(value: Any, path: tuple[Any, ...], paths: list[tuple[Any, ...]], dice: Dice, names: tuple[str, ...]) -> None:
     holder = _at(value, path[:-1])
     kind = dice.randrange(8)
     if kind <= 2:
@@ -57,19 +59,19 @@ def _spoil(value: Any, path: tuple[Any, ...], found: list[tuple[Any, ...]], dice
     elif kind == 3:
         del holder[path[-1]]
     elif kind == 4:
-        holder[path[-1]] = copy.deepcopy(_at(value, dice.choice(found)))
+        holder[path[-1]] = copy.deepcopy(_at(value, dice.choice(paths)))
     elif kind == 5 and isinstance(holder[path[-1]], str):
         holder[path[-1]] = text(holder[path[-1]], dice)
     elif isinstance(holder, list):
         holder.insert(dice.randint(0, len(holder)), copy.deepcopy(dice.choice([*holder, *VALUES])))
     elif kind == 6:
-        holder[_name(found, dice, names)] = copy.deepcopy(dice.choice([*holder.values(), *VALUES]))
+        holder[_name(paths, dice, names)] = copy.deepcopy(dice.choice([*holder.values(), *VALUES]))
     else:
-        holder[_name(found, dice, names)] = holder.pop(path[-1])
+        holder[_name(paths, dice, names)] = holder.pop(path[-1])
 
 
-def _name(found: list[tuple[Any, ...]], dice: Dice, names: tuple[str, ...]) -> str:
-    used = [path[-1] for path in found if isinstance(path[-1], str)]
+def _name(paths: list[tuple[Any, ...]], dice: Dice, names: tuple[str, ...]) -> str:
+    used = [path[-1] for path in paths if isinstance(path[-1], str)]
     return dice.choice([*used, *names, "", "x", "é", "$ref", "a/b~", texts.word(dice)])
 
 

@@ -36,10 +36,10 @@ ENDPOINTS = 0.2  # share of messages that come through an endpoint of their cata
 
 def _message(name: str, dice: Dice, *, events: bool = False) -> Message:
     for _ in range(30):
-        found = stock.message(name, dice)
-        if found.is_event_file == events:
-            return mutate(found, dice) if dice.random() < 0.7 else found
-    return found
+        message = stock.message(name, dice)
+        if message.is_event_file == events:
+            return mutate(message, dice) if dice.random() < 0.7 else message
+    return message
 
 
 def _spoiled(line: bytes, dice: Dice) -> bytes:
@@ -68,8 +68,8 @@ def make_record(dice: Dice) -> Input:
     return {"catalogue": name, "line": _spoiled(_message(name, dice).line, dice), "endpoint": endpoint}
 
 
-def run_record(given: Input) -> Iterator[Any]:
-    catalog, line = stock.catalog(given["catalogue"]), given["line"]
+def run_record(case: Input) -> Iterator[Any]:
+    catalog, line = stock.catalog(case["catalogue"]), case["line"]
     parsed = parse_record(line)
     yield parsed.problems
     (decoded,) = decode_records([line])
@@ -77,12 +77,12 @@ def run_record(given: Input) -> Iterator[Any]:
     if parsed.wire is not None:
         again = parse_record(to_line(parsed.wire))
         check(again.wire == parsed.wire, "a record that is written is another one when it is read")
-    for outcome in catalog.match_each(line, given["endpoint"]):
-        yield from _said(outcome)
-        yield catalog.explainer.explain_outcome(outcome, given["endpoint"]).to_dict()
+    for outcome in catalog.match_each(line, case["endpoint"]):
+        yield from _observed(outcome)
+        yield catalog.explainer.explain_outcome(outcome, case["endpoint"]).to_dict()
 
 
-def _said(outcome: Outcome) -> Iterator[Any]:
+def _observed(outcome: Outcome) -> Iterator[Any]:
     yield outcome.problems
     yield outcome.to_dict()
     yield repr(outcome.data)[:10_000]
@@ -93,11 +93,11 @@ def make_events(dice: Dice) -> Input:
     return {"catalogue": name, "line": _spoiled(_message(name, dice, events=True).line, dice)}
 
 
-def run_events(given: Input) -> Iterator[Any]:
-    catalog = stock.catalog(given["catalogue"])
-    for received in read_events(given["line"]):
+def run_events(case: Input) -> Iterator[Any]:
+    catalog = stock.catalog(case["catalogue"])
+    for received in read_events(case["line"]):
         yield received.problems
-        yield from _said(catalog.selector.select(received))
+        yield from _observed(catalog.selector.select(received))
 
 
 # -- Parquet ----------------------------------------------------------------------------------------------------------
@@ -116,8 +116,8 @@ BIG = (0, 1, -1, 2**31, -(2**63), 2**63 - 1, 5)
 def make_rows(dice: Dice) -> Input:
     """Columns of good records, some of them with another type, other values, or twice."""
     name = dice.choice(stock.catalogues())
-    sent = [_message(name, dice) for _ in range(dice.choice((1, 3, 8)))]
-    batch = chunk_of_rows([each for each in sent if not each.is_event_file])[0].batch
+    messages = [_message(name, dice) for _ in range(dice.choice((1, 3, 8)))]
+    batch = chunk_of_rows([message for message in messages if not message.is_event_file])[0].batch
     columns = (
         []
         if batch is None
@@ -133,32 +133,32 @@ def make_rows(dice: Dice) -> Input:
 
 
 def _type_name(type_: pa.DataType) -> str:
-    return next(name for name, each in TYPES.items() if each == type_)
+    return next(name for name, candidate in TYPES.items() if candidate == type_)
 
 
 def _value(type_: str, dice: Dice) -> Any:
     if dice.random() < 0.2 or type_ == "null":
         return None
     text = junk.text(dice.choice(NAMES), dice).encode("utf-8", "replace")
-    made: dict[str, Any] = {
+    values: dict[str, Any] = {
         "pairs": [{"name": "ce_id", "value": text}, {"name": None, "value": None}], "map": [["content-type", text]],
         "lists": [["a", "b"], ["a"], [], None], "struct": {"base64": "AA=="}, "bool": True, "double": dice.choice((0.0, -1.5, 1e300)),
         "half": 1.5, "byte": 5, "decimal": 5, "day": dice.choice((0, -719162, 2932896)),
     }  # fmt: skip
-    if type_ in made:
-        return made[type_]
+    if type_ in values:
+        return values[type_]
     if type_ in ("binary", "large_binary"):
         return text
     return text.decode() if type_ in ("string", "large_string", "words") else dice.choice(BIG)
 
 
-def run_rows(given: Input) -> Iterator[Any]:
+def run_rows(case: Input) -> Iterator[Any]:
     """Columns and reference land the same rows."""
-    fields = [(name, TYPES[type_]) for name, type_, _ in given["columns"]]
-    arrays = [pa.array([_tupled(value) for value in values], TYPES[type_]) for _, type_, values in given["columns"]]
+    fields = [(name, TYPES[type_]) for name, type_, _ in case["columns"]]
+    arrays = [pa.array([_tupled(value) for value in values], TYPES[type_]) for _, type_, values in case["columns"]]
     batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
     chunk = Chunk("f", "parquet", None, np.arange(1, len(batch) + 1), batch)
-    columns, reference = (engine.land(chunk) for engine in _engines(given["catalogue"]))
+    columns, reference = (engine.land(chunk) for engine in _engines(case["catalogue"]))
     check(
         _summary(columns) == _summary(reference),
         f"columns say {_summary(columns)}, the reference {_summary(reference)}",
@@ -169,7 +169,7 @@ def run_rows(given: Input) -> Iterator[Any]:
 
 def _tupled(value: Any) -> Any:
     is_map = isinstance(value, list) and value and isinstance(value[0], list) and isinstance(value[0][-1], bytes)
-    return [tuple(each) for each in value] if is_map else value
+    return [tuple(pair) for pair in value] if is_map else value
 
 
 def _summary(landed: Landed) -> Any:
@@ -195,17 +195,17 @@ SUFFIXES = ("jsonl", "json", "jsonl.gz", "jsonl.zst", "parquet", "txt", "ndjson"
 def make_file(dice: Dice) -> Input:
     """A capture as a file: whole, cut, damaged, or under the name of another kind."""
     name = dice.choice(stock.catalogues())
-    sent = [_message(name, dice) for _ in range(dice.choice((0, 1, 5, 20)))]
+    messages = [_message(name, dice) for _ in range(dice.choice((0, 1, 5, 20)))]
     suffix = dice.choice(SUFFIXES)
-    raw = _packed(suffix, [_spoiled(each.line, dice) for each in sent], sent)
+    raw = _packed(suffix, [_spoiled(message.line, dice) for message in messages], messages)
     raw = junk.octets(raw, dice) if dice.random() < 0.4 else raw
     return {"catalogue": name, "name": f"f.{dice.choice(SUFFIXES) if dice.random() < 0.1 else suffix}", "bytes": raw}
 
 
-def _packed(suffix: str, lines: list[bytes], sent: list[Message]) -> bytes:
+def _packed(suffix: str, lines: list[bytes], messages: list[Message]) -> bytes:
     text = b"".join(line.replace(b"\n", b" ") + b"\n" for line in lines)
     if suffix == "parquet":
-        batch = chunk_of_rows([each for each in sent if not each.is_event_file])[0].batch
+        batch = chunk_of_rows([message for message in messages if not message.is_event_file])[0].batch
         sink = io.BytesIO()
         pq.write_table(pa.Table.from_batches([batch]), sink)
         return sink.getvalue()
@@ -219,14 +219,14 @@ def _packed(suffix: str, lines: list[bytes], sent: list[Message]) -> bytes:
         return packed.getvalue() if stream.close() is None and not packed.closed else b""
 
 
-def run_file(given: Input) -> Iterator[Any]:
+def run_file(case: Input) -> Iterator[Any]:
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        path = Path(folder) / given["name"]
-        path.write_bytes(given["bytes"])
-        for origin, outcome in outcomes_in(folder, stock.catalog(given["catalogue"])):
+        path = Path(folder) / case["name"]
+        path.write_bytes(case["bytes"])
+        for origin, outcome in outcomes_in(folder, stock.catalog(case["catalogue"])):
             yield origin.line, origin.raw
             if outcome is not None:
-                yield from _said(outcome)
+                yield from _observed(outcome)
 
 
 __all__ = [

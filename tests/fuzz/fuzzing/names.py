@@ -43,8 +43,8 @@ PARTS = (
 
 
 def _id(dice: Dice) -> str:
-    made = "".join(dice.choice(PARTS) for _ in range(dice.randint(1, 3)))
-    return (junk.text(made, dice) if dice.random() < 0.1 else made + dice.choice(("", texts.word(dice)))).replace(
+    name = "".join(dice.choice(PARTS) for _ in range(dice.randint(1, 3)))
+    return (junk.text(name, dice) if dice.random() < 0.1 else name + dice.choice(("", texts.word(dice)))).replace(
         "/", ""
     ) or "x"
 
@@ -55,9 +55,9 @@ def make(dice: Dice) -> Input:
     }
 
 
-def run(given: Input) -> Iterator[Any]:
+def run(case: Input) -> Iterator[Any]:
     named: dict[str, str] = {}
-    for xid in given["xids"]:
+    for xid in case["xids"]:
         name = table_name(xid)
         yield name
         check(TABLE.match(name) is not None, f"{xid!r} makes the table name {name!r}")

@@ -31,25 +31,25 @@ def maker(name: str) -> Callable[[Dice], Input]:
         catalog = stock.catalog(f"rich {name}")
         xid = dice.choice(list(catalog.definitions))
         as_json = dice.random() < 0.5
-        made = payload_for(catalog, catalog.definitions[xid], dice, as_json=as_json)
-        stated = "application/json" if made.is_json else made.media_type
-        given: Input = {
+        drawn = payload_for(catalog, catalog.definitions[xid], dice, as_json=as_json)
+        stated = "application/json" if drawn.is_json else drawn.media_type
+        case: Input = {
             "catalogue": f"rich {name}",
             "definition": xid,
             "type": dice.choice(TYPES) if dice.random() < 0.1 else stated,
         }
-        value = made.value
-        if made.is_json and dice.random() < 0.6:
+        value = drawn.value
+        if drawn.is_json and dice.random() < 0.6:
             value = junk.spoiled(value, dice, dice.choice((1, 1, 2, 4)))
-        elif made.is_json and dice.random() < 0.2:
+        elif drawn.is_json and dice.random() < 0.2:
             value = _with_number(value, dice)
-        raw = made.raw if made.raw is not None else _spelled(dice, value)
-        if dice.random() < (0.25 if made.is_json else 0.6):
+        raw = drawn.raw if drawn.raw is not None else _spelled(dice, value)
+        if dice.random() < (0.25 if drawn.is_json else 0.6):
             raw = junk.octets(raw, dice)
-        given["raw"] = junk.noise(dice) if dice.random() < 0.08 else raw
-        if made.is_json and dice.random() < 0.3:
-            given["value"] = value
-        return given
+        case["raw"] = junk.noise(dice) if dice.random() < 0.08 else raw
+        if drawn.is_json and dice.random() < 0.3:
+            case["value"] = value
+        return case
 
     return make
 
@@ -62,10 +62,10 @@ def _spelled(dice: Dice, value: Any) -> bytes:
 
 
 def _with_number(value: Any, dice: Dice) -> Any:
-    found = list(junk.places(value))
-    if not found:
+    paths = list(junk.places(value))
+    if not paths:
         return value
-    *path, last = dice.choice(found)
+    *path, last = dice.choice(paths)
     copy = stock.json.loads(junk.json_of(value))
     holder = copy
     for key in path:
@@ -74,19 +74,19 @@ def _with_number(value: Any, dice: Dice) -> Any:
     return copy
 
 
-def run(given: Input) -> Iterator[Any]:
+def run(case: Input) -> Iterator[Any]:
     """Read alone and in a column, and written again."""
-    catalog = stock.catalog(given["catalogue"])
-    schema = catalog.schema_of(catalog.definitions[given["definition"]])
+    catalog = stock.catalog(case["catalogue"])
+    schema = catalog.schema_of(catalog.definitions[case["definition"]])
     assert schema is not None
-    yield from read_both(schema, given["raw"], given["type"])
-    if isinstance(schema, Encoder) and "value" in given:
-        encoded = schema.encode(given["value"], given["type"])
+    yield from read_both(schema, case["raw"], case["type"])
+    if isinstance(schema, Encoder) and "value" in case:
+        encoded = schema.encode(case["value"], case["type"])
         yield encoded.problems
         if encoded.payload is not None:
             again = schema.read(encoded.payload)
             check(again.outcome is None, f"what is encoded is read as {again.outcome}: {again.problems}")
-    in_event = schema.read(Payload(None, given.get("value"), "application/json"))
+    in_event = schema.read(Payload(None, case.get("value"), "application/json"))
     yield in_event.problems
     yield repr(in_event.row)
 
@@ -100,17 +100,17 @@ def read_both(schema: Any, raw: bytes, content_type: str | None) -> Iterator[Any
     )
     types = {field.name: field.arrow_type for field in schema.fields} | {"_rest": pa.string()}
     row = reading.row and {name: pa.array([value], types[name]) for name, value in reading.row.items()}
-    yield row and {name: _shown(column) for name, column in row.items()}
+    yield row and {name: _text_of(column) for name, column in row.items()}
     for count in (1, 20):  # short columns are read in another way
         column = schema.read_column(pa.array([raw] * count, pa.binary()), content_type)
         if column.settled.any():
             check(row is not None, "a column settles what the reference refuses")
             for name, value in row.items():
-                told = _shown(column.columns[name].slice(count - 1, 1))
-                check(told == _shown(value), f"{name}: the column has {told}, the reference {_shown(value)}")
+                text = _text_of(column.columns[name].slice(count - 1, 1))
+                check(text == _text_of(value), f"{name}: the column has {text}, the reference {_text_of(value)}")
 
 
-def _shown(column: pa.Array) -> str:
+def _text_of(column: pa.Array) -> str:
     """A value as text; instants and days as numbers, as Python has fewer of them."""
     return str(_plain(column).to_pylist())
 

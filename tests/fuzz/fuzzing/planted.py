@@ -20,10 +20,10 @@ def make(dice: Dice) -> Input:
 def numbered(break_rule: Callable[[str], Any]) -> Callable[[Input], Iterator[Any]]:
     """Breaks the rule when there is a mark in the text: so it can be made small."""
 
-    def run(given: Input) -> Iterator[Any]:
+    def run(case: Input) -> Iterator[Any]:
         yield Problem("malformed-record")
-        if "!" in given.get("text", ""):
-            yield break_rule(given["text"])
+        if "!" in case.get("text", ""):
+            yield break_rule(case["text"])
 
     return run
 

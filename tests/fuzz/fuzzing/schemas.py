@@ -57,13 +57,13 @@ PAYLOADS: tuple[bytes, ...] = (
 def existing(family: str) -> tuple[Any, ...]:
     """Schemas of the vectors, of the rich catalogues, and of the corpus."""
     file = stock.VECTORS / "schema" / f"{family}.json"
-    found = [vector["schema"] for vector in json.loads(file.read_bytes()) if "schema" in vector]
+    schemas = [vector["schema"] for vector in json.loads(file.read_bytes()) if "schema" in vector]
     for parts in PARTS.values():
         for _, name, format_ in parts:
             if format_.partition("/")[0] == FORMATS[family][0].partition("/")[0]:
                 text = (SCHEMAS / name).read_text(encoding="utf-8")
-                found.append(text if family in ("protobuf", "xsd") else json.loads(text))
-    return tuple(found)
+                schemas.append(text if family in ("protobuf", "xsd") else json.loads(text))
+    return tuple(schemas)
 
 
 def maker(family: str) -> Callable[[Dice], Input]:
@@ -231,7 +231,7 @@ def _enum(dice: Dice) -> Any:
 def _wide(dice: Dice) -> Any:
     return {
         "type": "object",
-        "properties": {f"p{each}": {"type": "integer"} for each in range(dice.choice((10, 3000)))},
+        "properties": {f"p{number}": {"type": "integer"} for number in range(dice.choice((10, 3000)))},
     }
 
 
@@ -336,8 +336,8 @@ HOSTILE: dict[str, tuple[Callable[[Dice], Any], ...]] = {
 }  # fmt: skip
 
 
-def run(given: Input) -> Iterator[Any]:
-    others = given["others"]
+def run(case: Input) -> Iterator[Any]:
+    others = case["others"]
 
     def include(name: str, base_uri: str) -> SchemaText | None:
         key = name.rpartition("/")[2]
@@ -346,10 +346,10 @@ def run(given: Input) -> Iterator[Any]:
     def resolve(uri: str) -> Any:
         return None if isinstance(others.get(uri), str) else others.get(uri)
 
-    schema = compile_schema(given["format"], given["schema"], given["part"], resolve=resolve, include=include)
+    schema = compile_schema(case["format"], case["schema"], case["part"], resolve=resolve, include=include)
     yield getattr(schema, "problems", ()) if isinstance(schema, Unsupported) else ()
     yield [(field.name, str(field.arrow_type)) for field in schema.fields]
-    for raw in given["payloads"]:
+    for raw in case["payloads"]:
         if isinstance(schema, Unsupported):
             return
         yield from read_both(schema, raw, None)

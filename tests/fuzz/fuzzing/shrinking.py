@@ -18,17 +18,17 @@ from fuzzing.worker import limit_space, run_case, say
 Fails = Callable[[Any], bool]
 
 
-def shrink(kind: Kind, given: Input, limits: Limits, report: TextIO) -> None:
+def shrink(kind: Kind, case: Input, limits: Limits, report: TextIO) -> None:
     """Reports the smallest failing input so far, again and again, until nothing more can go."""
-    fault = attempt(kind, given, limits)
-    say(report, fault=fault, input=to_json(given))
+    fault = attempt(kind, case, limits)
+    say(report, fault=fault, input=to_json(case))
     if fault is None:
         return
-    for smaller in shrunk(given, lambda each: attempt(kind, each, limits) == fault):
+    for smaller in shrunk(case, lambda smaller_case: attempt(kind, smaller_case, limits) == fault):
         say(report, fault=fault, input=to_json(smaller))
 
 
-def attempt(kind: Kind, given: Input, limits: Limits) -> str | None:
+def attempt(kind: Kind, case: Input, limits: Limits) -> str | None:
     """The rule that an input breaks, found in a child."""
     read, write = os.pipe()
     child = os.fork()
@@ -36,31 +36,31 @@ def attempt(kind: Kind, given: Input, limits: Limits) -> str | None:
         os.close(read)
         limit_space(limits)
         try:
-            found = run_case(kind, given, limits)
+            result = run_case(kind, case, limits)
         except BaseException as error:
-            found = {"fault": repr(error)}
-        os.write(write, json.dumps(found.get("fault")).encode())
+            result = {"fault": repr(error)}
+        os.write(write, json.dumps(result.get("fault")).encode())
         os._exit(0)
     os.close(write)
     ready, _, _ = select.select([read], [], [], limits.wall)
-    said = os.read(read, 1 << 16) if ready else b""
+    output = os.read(read, 1 << 16) if ready else b""
     os.close(read)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    if said:
-        fault: str | None = json.loads(said)
+    if output:
+        fault: str | None = json.loads(output)
         return fault
     return "died" if ready else "hang"
 
 
 def shrunk(value: Any, fails: Fails) -> Iterator[Any]:
     """Ever smaller values that fail, the last one the smallest."""
-    found = True
-    while found:
-        found = False
+    is_smaller = True
+    while is_smaller:
+        is_smaller = False
         for smaller in _smaller(value):
             if fails(smaller):
-                value, found = smaller, True
+                value, is_smaller = smaller, True
                 yield value
                 break
 
@@ -70,10 +70,10 @@ def _smaller(value: Any) -> Iterator[Any]:
     if isinstance(value, bytes | str | list):
         yield from _cuts(value)
     if isinstance(value, dict):
-        yield from ({name: each for name, each in value.items() if name != gone} for gone in value)
+        yield from ({name: item for name, item in value.items() if name != gone} for gone in value)
     if isinstance(value, dict | list):
-        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from (_with(value, key, smaller) for smaller in _smaller(each))
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from (_with(value, key, smaller) for smaller in _smaller(item))
 
 
 def _cuts(value: Any) -> Iterator[Any]:

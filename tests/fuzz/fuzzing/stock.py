@@ -32,31 +32,31 @@ def documents() -> tuple[tuple[str, Any], ...]:
         *ROOT.glob("docs/examples/*.json"),
     ]
     files += ROOT.glob("src/wirebook/demo/catalogue/*.json")
-    found = [
+    named = [
         (file.name, json.loads(file.read_bytes()))
         for file in sorted(files, key=lambda file: file.name)
         if file.stat().st_size < SMALL
     ]
     for file in sorted((VECTORS / "matching").glob("*.json")):
-        made = json.loads(file.read_bytes()).get("catalogues", {})
-        found += [(f"{file.name} {name}", document) for name, document in made.items()]
+        catalogues_ = json.loads(file.read_bytes()).get("catalogues", {})
+        named += [(f"{file.name} {name}", document) for name, document in catalogues_.items()]
     for file in sorted((VECTORS / "documents").glob("*.json")):
         for vector in json.loads(file.read_bytes()).get("vectors", ()):
-            found += [(f"{file.name} {vector.get('name')}", document) for document in _documents_of(vector)]
-    return tuple(found)
+            named += [(f"{file.name} {vector.get('name')}", document) for document in _documents_of(vector)]
+    return tuple(named)
 
 
 def _documents_of(vector: dict[str, Any]) -> list[Any]:
     """The document of a vector; of one that has only a message or an endpoint, one around it."""
     places = {"message": ("messagegroups", "g", "messages", "m"), "endpoint": ("endpoints", "e"), "document": ()}
-    found = []
+    documents_ = []
     for kind, names in places.items():
-        given = vector.get(kind)
-        if isinstance(given, dict):
+        document = vector.get(kind)
+        if isinstance(document, dict):
             for name in reversed(names):
-                given = {name: given}
-            found.append(given)
-    return found
+                document = {name: document}
+            documents_.append(document)
+    return documents_
 
 
 def catalogues() -> tuple[str, ...]:
@@ -78,12 +78,12 @@ def catalog(name: str) -> Catalog:
 def messages(name: str) -> tuple[Message, ...]:
     """Messages that definitions of the catalogue describe: always the same ones, as drawing them takes long."""
     loaded, dice = catalog(name), dice_of(f"stock {name}", strangeness=0.3)
-    usable = [each for each in loaded.definitions.values() if not each.incomplete]
-    found = []
+    usable = [definition for definition in loaded.definitions.values() if not definition.incomplete]
+    messages_ = []
     for definition in dice.choices(usable, k=POOL):
         with suppress(WirebookError):  # a few cannot be built at random
-            found.append(message_of(loaded, definition, dice.choice(list(ways_of(definition))), dice))
-    return tuple(found)
+            messages_.append(message_of(loaded, definition, dice.choice(list(ways_of(definition))), dice))
+    return tuple(messages_)
 
 
 def message(name: str, dice: Dice) -> Message:

@@ -65,7 +65,12 @@ def campaign(numbers: Numbers, seed: int, limits: Limits, say: Callable[[str], N
     _run(numbers, seed, limits, tallies, HASH_SEEDS[0], say)
     say(f"every {RUNS_AGAIN}th again, with other hashes")
     _run(
-        {kind: each[::RUNS_AGAIN] for kind, each in numbers.items()}, seed, limits, again, HASH_SEEDS[1], lambda _: None
+        {kind: cases[::RUNS_AGAIN] for kind, cases in numbers.items()},
+        seed,
+        limits,
+        again,
+        HASH_SEEDS[1],
+        lambda _: None,
     )
     for kind, tally in tallies.items():
         for number, digest in again[kind].digests.items():
@@ -83,7 +88,7 @@ def _run(
     while left:
         kind, last = next(iter(left)), None
         for line in lines_of_worker(
-            {"seed": seed, "numbers": {name: list(each) for name, each in left.items()}}, limits, hashes
+            {"seed": seed, "numbers": {name: list(cases) for name, cases in left.items()}}, limits, hashes
         ):
             if "kind" in line:
                 left = _from(left, line["kind"])
@@ -100,7 +105,7 @@ def _run(
                 say(f"{kind} {last}: {line['stopped']}")
                 tallies[kind].cases += 1
                 tallies[kind].findings.append(Finding(kind, seed, last, line["stopped"], line["detail"]))
-                left[kind] = [each for each in left[kind] if each > last]
+                left[kind] = [cases for cases in left[kind] if cases > last]
                 break
         else:
             return
@@ -127,32 +132,32 @@ def _count(tally: Tally, kind: str, seed: int, line: dict[str, Any]) -> None:
 def smallest(finding: Finding, limits: Limits, most: float = SHRINKING) -> Any:
     """The smallest input that breaks the same rule, of those found within `most` seconds, as plain JSON."""
     job = {"kind": finding.kind, "seed": finding.seed, "shrink": finding.number}
-    found, ends = None, time.monotonic() + most
+    result, ends = None, time.monotonic() + most
     for line in lines_of_worker(job, replace(limits, wall=min(limits.wall, most)), HASH_SEEDS[0]):
-        found = line.get("input", found)
+        result = line.get("input", result)
         if time.monotonic() > ends:
             break
-    return found
+    return result
 
 
 def lines_of_worker(job: dict[str, Any], limits: Limits, hashes: str) -> Iterator[dict[str, Any]]:
     """What a worker reports; `stopped` is the last line of one that did not end by itself."""
-    with tempfile.TemporaryFile("w+") as errors, tempfile.TemporaryFile("w+") as given:
-        json.dump(job | {"limits": asdict(limits)}, given)
-        given.seek(0)
+    with tempfile.TemporaryFile("w+") as errors, tempfile.TemporaryFile("w+") as job_file:
+        json.dump(job | {"limits": asdict(limits)}, job_file)
+        job_file.seek(0)
         read, write = os.pipe()
         worker = subprocess.Popen(
             [sys.executable, str(MAIN), str(write)],
-            stdin=given, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=(write,),
+            stdin=job_file, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=(write,),
             env=os.environ | {"PYTHONHASHSEED": hashes}, start_new_session=True,
         )  # fmt: skip
         os.close(write)
         try:
             is_hanging = yield from _watched(read, limits)
             if is_hanging:
-                yield {"stopped": "hang", "detail": f"no answer within {limits.wall} s\n{_said(errors)}"}
+                yield {"stopped": "hang", "detail": f"no answer within {limits.wall} s\n{_error_output(errors)}"}
             elif worker.wait() != 0:
-                yield {"stopped": f"died with {worker.returncode}", "detail": _said(errors)}
+                yield {"stopped": f"died with {worker.returncode}", "detail": _error_output(errors)}
         finally:
             os.close(read)
             _end(worker)
@@ -165,10 +170,10 @@ def _watched(read: int, limits: Limits) -> Iterator[dict[str, Any]]:
         ready, _, _ = select.select([read], [], [], bound)
         if not ready:
             return True
-        found = os.read(read, 1 << 16)
-        if not found:
+        data = os.read(read, 1 << 16)
+        if not data:
             return False
-        *lines, rest = (rest + found).split(b"\n")
+        *lines, rest = (rest + data).split(b"\n")
         for line in lines:
             yield json.loads(line)
             bound = limits.wall
@@ -181,6 +186,6 @@ def _end(worker: subprocess.Popen[bytes]) -> None:
     worker.wait()
 
 
-def _said(errors: Any) -> str:
+def _error_output(errors: Any) -> str:
     errors.seek(0)
     return errors.read()[-4000:]

@@ -71,15 +71,15 @@ def make(dice: Dice) -> Input:
         name: _whole(junk.text(texts.strange(dice), dice)) if dice.random() < 0.3 else texts.text(dice) or "x"
         for name in NAMES
     }
-    for each in drawn:
+    for slot in drawn:
         text = (
-            parse_template(each["template"], PLACES[each["place"]]).expand(
+            parse_template(slot["template"], PLACES[slot["place"]]).expand(
                 values | {}, encoding=dice.choice(("place", "raw", "rfc6570"))
             )
             if dice.random() < 0.8
             else texts.strange(dice)
         )
-        each["text"] = junk.text(text, dice) if dice.random() < 0.3 else text
+        slot["text"] = junk.text(text, dice) if dice.random() < 0.3 else text
     return {"slots": drawn, "values": values}
 
 
@@ -96,9 +96,9 @@ def make_long(dice: Dice) -> Input:
     return {"slots": slots, "values": dict.fromkeys([*names, "z"], "x" * 50)}
 
 
-def run(given: Input) -> Iterator[Any]:
+def run(case: Input) -> Iterator[Any]:
     units = []
-    for number, slot in enumerate(given["slots"]):
+    for number, slot in enumerate(case["slots"]):
         template = parse_template(slot["template"], PLACES[slot["place"]])
         split, strict = template.match(slot["text"]), template.match(slot["text"], rfc6570=True)
         check(strict is None or strict == split, "the strict reading is another one")
@@ -111,12 +111,12 @@ def run(given: Input) -> Iterator[Any]:
                 [template.bind(*pair) for pair in zip(template.names, split.captures, strict=True)],
             )
             units += list(units_of(str(number), template, slot["text"]))
-        yield _expanded(template, given["values"])
+        yield _expanded(template, case["values"])
     solution = solve(units)
     yield (
         solution.ambiguous,
         solution.conflict,
-        solution.bindings([str(number) for number in range(len(given["slots"]))]),
+        solution.bindings([str(number) for number in range(len(case["slots"]))]),
     )
 
 

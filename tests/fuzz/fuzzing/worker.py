@@ -26,9 +26,9 @@ def run_cases(numbers: Mapping[Kind, Iterable[int]], seed: int, limits: Limits, 
     for kind, chosen in numbers.items():
         say(report, kind=kind.name)
         for number in chosen:
-            given = kind.input(seed, number)
+            case = kind.input(seed, number)
             say(report, begin=number)
-            say(report, end=number, **run_case(kind, given, limits))
+            say(report, end=number, **run_case(kind, case, limits))
 
 
 def say(report: TextIO, **line: Any) -> None:
@@ -42,24 +42,24 @@ def limit_space(limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (held, held))
 
 
-def run_case(kind: Kind, given: Input, limits: Limits) -> dict[str, Any]:
+def run_case(kind: Kind, case: Input, limits: Limits) -> dict[str, Any]:
     """What came of it: `codes`, `digest`, `cpu` in seconds, `memory` in bytes, and the `fault` with its signature."""
     forget_peak()
     faulthandler.dump_traceback_later(max(limits.wall * 0.9, 0.1))
     began = cpu_seconds()
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     answer = None
     try:
-        answer = answer_of(kind, given)
+        answer = answer_of(kind, case)
     except Exception as error:  # the whole point
-        found = fault_of(error)
-    found["cpu"] = cpu_seconds() - began
+        result = fault_of(error)
+    result["cpu"] = cpu_seconds() - began
     faulthandler.cancel_dump_traceback_later()
-    found["memory"] = _status("VmHWM")
+    result["memory"] = _status("VmHWM")
     if answer is not None:
-        found |= {"codes": answer.codes, "digest": answer.digest}
-        found |= over_limits(found, limits) or said_otherwise(kind, given, answer, found["cpu"])
-    return found
+        result |= {"codes": answer.codes, "digest": answer.digest}
+        result |= over_limits(result, limits) or differs_when_repeated(kind, case, answer, result["cpu"])
+    return result
 
 
 def fault_of(error: Exception) -> dict[str, Any]:
@@ -72,19 +72,19 @@ def fault_of(error: Exception) -> dict[str, Any]:
     return {"fault": f"{type(error).__name__} {where} {what}".strip()[:300], "detail": text[-4000:]}
 
 
-def over_limits(found: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    if found["cpu"] > limits.cpu:
-        return {"fault": "slow", "detail": f"{found['cpu']:.1f} s of CPU time, the bound is {limits.cpu} s"}
-    if found["memory"] > limits.memory:
+def over_limits(result: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    if result["cpu"] > limits.cpu:
+        return {"fault": "slow", "detail": f"{result['cpu']:.1f} s of CPU time, the bound is {limits.cpu} s"}
+    if result["memory"] > limits.memory:
         return {
             "fault": "memory",
-            "detail": f"{found['memory'] >> 20} MiB held, the bound is {limits.memory >> 20} MiB",
+            "detail": f"{result['memory'] >> 20} MiB held, the bound is {limits.memory >> 20} MiB",
         }
     return {}
 
 
-def said_otherwise(kind: Kind, given: Input, answer: Answer, cpu: float) -> dict[str, Any]:
-    if cpu > TWICE or answer_of(kind, given).digest == answer.digest:
+def differs_when_repeated(kind: Kind, case: Input, answer: Answer, cpu: float) -> dict[str, Any]:
+    if cpu > TWICE or answer_of(kind, case).digest == answer.digest:
         return {}
     return {"fault": "not deterministic", "detail": "asked twice, the same process gave two answers"}
 

@@ -57,7 +57,7 @@ def list_of(typed: tuple[pa.DataType, Any]) -> tuple[pa.DataType, Any]:
 
 
 def map_of(typed: tuple[pa.DataType, Any]) -> tuple[pa.DataType, Any]:
-    pairs = st.dictionaries(TEXTS, st.none() | typed[1], max_size=3).map(lambda found: list(found.items()))
+    pairs = st.dictionaries(TEXTS, st.none() | typed[1], max_size=3).map(lambda members: list(members.items()))
     return pa.map_(pa.string(), typed[0]), pairs
 
 

@@ -12,7 +12,7 @@ import pytest
 def load(connection: Any, *names: str) -> None:
     """Extensions as the packages `duckdb-ext-...` bring them; nothing is fetched."""
     for name in names:
-        found = list(Path(sysconfig.get_path("purelib")).glob(f"duckdb_ext/extensions/*/*/{name}.duckdb_extension"))
-        if not found:
+        files = list(Path(sysconfig.get_path("purelib")).glob(f"duckdb_ext/extensions/*/*/{name}.duckdb_extension"))
+        if not files:
             pytest.skip(f"DuckDB's extension '{name}' is not installed")
-        connection.execute(f"LOAD '{found[0]}'")
+        connection.execute(f"LOAD '{files[0]}'")

@@ -94,16 +94,16 @@ class StandIn:
             dead_letters=pa.Table.from_pylist(dead, DEAD),
             read=landed + len(dead),
             empty=empty,
-            outcomes={"matched": landed} | Counter(each["outcome"] for each in dead),
-            reasons=Counter(each["reason"] for each in dead),
+            outcomes={"matched": landed} | Counter(dead_letter["outcome"] for dead_letter in dead),
+            reasons=Counter(dead_letter["reason"] for dead_letter in dead),
             definitions={name: f"/messagegroups/g/messages/{name}" for name in tables},
         )
 
 
 def letter(raw: bytes, outcome: str, code: str, near: str | None = None, index: int = 0) -> dict[str, Any]:
     definitions = [f"/messagegroups/g/messages/{near}"] if near else []
-    said = {"problems": [{"code": code}], "near": [{"definition": definition} for definition in definitions]}
-    return {"_index": index, "raw": raw, "outcome": outcome, "reason": code} | said
+    lists = {"problems": [{"code": code}], "near": [{"definition": definition} for definition in definitions]}
+    return {"_index": index, "raw": raw, "outcome": outcome, "reason": code} | lists
 
 
 def records(chunk: Chunk) -> Iterator[tuple[int, bytes]]:
