@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from wirebook.schema.source import SchemaSource
+from wirebook.text.preview import shortened
 
 MAX_INCOMPATIBILITIES: Final = 20
 """The most incompatibilities that one comparison of JSON Schemas lists."""
@@ -43,7 +44,7 @@ def _preview(value: Any) -> str:
     if value is None:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= MAX_PREVIEW else f"{text[: MAX_PREVIEW - 3]}..."
+    return shortened(text, MAX_PREVIEW, "...")
 
 
 HINTS: Final[Mapping[str, str]] = {

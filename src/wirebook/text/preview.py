@@ -8,9 +8,9 @@ MAX_PREVIEW: Final = 200
 """The most characters of a value that a problem shows."""
 
 
-def shortened(text: str) -> str:
-    """Return `text`, or its beginning and an ellipsis if it is long."""
-    return text if len(text) <= MAX_PREVIEW else f"{text[: MAX_PREVIEW - 1]}…"
+def shortened(text: str, limit: int = MAX_PREVIEW, ellipsis: str = "…") -> str:
+    """Return `text`, or its beginning and an ellipsis if it has more than `limit` characters."""
+    return text if len(text) <= limit else text[: limit - len(ellipsis)] + ellipsis
 
 
 def preview_scalar(value: Any) -> Any:

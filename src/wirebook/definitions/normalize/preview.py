@@ -5,6 +5,8 @@ from __future__ import annotations
 import reprlib
 from typing import Any, Final
 
+from wirebook.text.preview import shortened
+
 JSON_LITERALS: Final = {"True": "true", "False": "false", "None": "null"}
 MAX_LENGTH: Final = 80  # characters of a quoted value
 MAX_TEXT: Final = 1000  # characters of a string in a problem's `actual`
@@ -13,7 +15,7 @@ MAX_TEXT: Final = 1000  # characters of a string in a problem's `actual`
 def preview(value: Any) -> str:
     """Format a value for a message; long values are cut to 80 characters."""
     text = value if isinstance(value, str) else JSON_LITERALS.get(repr(value)) or reprlib.repr(value)
-    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 3] + "..."
+    return shortened(text, MAX_LENGTH, "...")
 
 
 def short_value(value: Any) -> Any:

@@ -142,15 +142,16 @@ def _object(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLa
     properties, extra = schema.get("properties"), schema.get("additionalProperties")
     if isinstance(properties, dict) and properties:
         members = {name: _nested(property_, resolver, walk) for name, property_ in properties.items()}
-        docs = {
-            name: property_["description"]
-            for name, property_ in properties.items()
-            if isinstance(property_, dict) and isinstance(property_.get("description"), str)
-        }
-        return Struct(members, frozenset(_never_null(schema, properties)), docs)
+        return Struct(members, frozenset(_never_null(schema, properties)), descriptions_of(properties))
     if isinstance(extra, dict) and extra and "patternProperties" not in schema:
         return Map(_nested(extra, resolver, walk))
     return JSON
+
+
+def descriptions_of(properties: dict[str, Any]) -> dict[str, str]:
+    """Return the descriptions of the members of an object, which document its columns."""
+    described = {name: node.get("description") for name, node in properties.items() if isinstance(node, dict)}
+    return {name: text for name, text in described.items() if isinstance(text, str)}
 
 
 def _never_null(schema: dict[str, Any], properties: dict[str, Any]) -> Iterable[str]:

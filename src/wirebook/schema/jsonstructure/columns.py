@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
+from wirebook.schema.jsonschema.columns import descriptions_of
 from wirebook.schema.jsonstructure.to_jsonschema import Node, definition, extended, mapping, sequence, variant
 from wirebook.schema.jsonstructure.types import PRIMITIVES, scalar_column
 from wirebook.schema.layout import ColumnLayout, List, Map, Struct
@@ -78,12 +79,8 @@ class _StructureColumns:
         properties = mapping(node, "properties")
         members = {name: self.layout(property_) for name, property_ in properties.items()}
         required = frozenset(name for name in sequence(node, "required") if isinstance(name, str))
-        docs = {
-            name: property_["description"]
-            for name, property_ in properties.items()
-            if isinstance(property_, dict) and isinstance(property_.get("description"), str)
-        }
-        return Struct(members, required - {name for name in required if _nullable(properties.get(name))}, docs)
+        never_null = required - {name for name in required if _nullable(properties.get(name))}
+        return Struct(members, never_null, descriptions_of(properties))
 
     def _choice(self, node: Node) -> ColumnLayout:
         choices = mapping(node, "choices")
