@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from tests.landing.workspace import LocalRunner
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.report import Report
 from wirebook.landing.sources.lines import Sizes
@@ -297,6 +301,57 @@ def test_file_changed_during_the_run_is_skipped(workspace: Any) -> None:
     assert codes(report) == ["source-changed"]
     assert counts(report) == (3, 3, 0, 0)
     assert workspace.places() == [("b", 1), ("b", 2), ("b", 3)]
+
+
+def test_files_that_only_reading_shows_to_have_changed_are_dropped_in_one_pass(workspace: Any) -> None:
+    paths = [workspace.write(f"{number}", lines(3, number * 10)) for number in range(9)]
+
+    def change() -> None:
+        """Remove a line end of eight files, but not their size and time of modification."""
+        for path in paths[:8]:
+            status = path.stat()
+            path.write_bytes(path.read_bytes().replace(b"\n", b" ", 1))
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    workspace.runner._before = change
+    report = workspace.land()
+    assert codes(report) == ["source-changed"] * 8
+    assert len(workspace.runner.tasks) == 2
+    assert workspace.places() == [("8", 1), ("8", 2), ("8", 3)]
+
+
+def test_source_that_workers_do_not_see_is_one_error(workspace: Any) -> None:
+    for number in range(5):
+        workspace.write(f"{number}", lines(3, number * 10))
+
+    class Elsewhere(LocalRunner):
+        def __call__(self, job: Any, tasks: Any) -> Any:
+            moved = [
+                [msgspec.structs.replace(split, path=b"/nowhere" + split.path) for split in task] for task in tasks
+            ]
+            results = super().__call__(job, moved)
+            for result in results:
+                for split in result.splits:
+                    split.split = msgspec.structs.replace(split.split, path=split.split.path.removeprefix(b"/nowhere"))
+            return results
+
+    with pytest.raises(WirebookError, match=r"not-shared: workers do not see 5 of the source files .* such as '0'"):
+        workspace.land(runner=Elsewhere())
+    assert not workspace.rows()
+    assert counts(workspace.land()) == (15, 15, 0, 0)
+
+
+def test_target_that_workers_do_not_see_is_one_error(workspace: Any) -> None:
+    workspace.write("a", lines(3))
+
+    class Elsewhere(LocalRunner):
+        def __call__(self, job: Any, tasks: Any) -> Any:
+            return super().__call__(replace(job, staging=f"/nowhere{job.staging}"), tasks)
+
+    with pytest.raises(WirebookError, match="not-shared: a worker does not see the folder '/nowhere"):
+        workspace.land(runner=Elsewhere())
+    assert not Path("/nowhere").exists()
+    assert counts(workspace.land()) == (3, 3, 0, 0)
 
 
 def test_file_grown_during_the_run_lands_as_planned(workspace: Any) -> None:

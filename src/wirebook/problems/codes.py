@@ -306,6 +306,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("columns-changed", ERROR, "the columns of a definition differ from those of its table"),
     ("target-is-source", ERROR, "the source and the target are the same folder"),
     ("target-locked", ERROR, "another run is writing to the target folder"),
+    ("not-shared", ERROR, "a worker does not see a folder or file that the driver sees"),
     ("unsupported-store", ERROR, "the store of the URL is not supported"),
     ("unwritable-target", ERROR, "the target folder cannot be written"),
     ("broken-target", ERROR, "a file in the target's _wirebook folder cannot be read"),

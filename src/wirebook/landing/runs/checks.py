@@ -33,6 +33,19 @@ def changed_files(results: Iterable[TaskResult]) -> dict[str, str]:
     return {split.split.file: split.changed for split in _split_results(results) if split.changed}
 
 
+def check_sources_are_shared(results: Iterable[TaskResult], is_there: Callable[[bytes], bool]) -> None:
+    """Check that workers see the source files that the driver sees (`is_there`).
+
+    Raises: not-shared
+    """
+    splits = (result.split for result in _split_results(results) if result.is_missing)
+    unseen = sorted({split.file for split in splits if is_there(split.path)})
+    if unseen:
+        message = f"workers do not see {len(unseen)} of the source files that the driver sees, such as '{unseen[0]}'"
+        hint = "put the source where the driver and all workers see it under the same path"
+        raise WirebookError(Problem("not-shared", message, file=unseen[0], hint=hint))
+
+
 def without_splits_after_damage(tasks: Tasks, results: Iterable[TaskResult]) -> Tasks:
     """The tasks without the splits that follow damage in the same file; they land once the file is repaired."""
     damaged = {split.split.file: split.split.start for split in _split_results(results) if split.progress.problem}

@@ -7,6 +7,7 @@ Spec: docs/land.md#what-is-promised; docs/land.md#the-target-folder; docs/decisi
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -18,6 +19,7 @@ from wirebook.landing.runs.batches import Batches, Catalogue, RunSettings
 from wirebook.landing.runs.checks import (
     Tasks,
     changed_files,
+    check_sources_are_shared,
     keep_splits,
     settled_entries,
     unfinished_line_problems,
@@ -113,6 +115,7 @@ class Run:
         while tasks != remaining:
             tasks = remaining
             results = self._batches.run(pending, document, tasks)
+            check_sources_are_shared(results, os.path.exists)
             remaining = self._without_changed(tasks, entries, changed_files(results))
             remaining = without_splits_after_damage(remaining, results)
         settled = list(settled_entries(pending.entries, results, self._ledger))

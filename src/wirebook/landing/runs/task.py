@@ -83,12 +83,13 @@ class Job:
 
 
 class SplitResult(msgspec.Struct, kw_only=True):
-    """How far a split was read; `changed` says why nothing of its file may land."""
+    """How far a split was read; `changed` says why nothing of its file may land, `is_missing` that it is not there."""
 
     split: FileSplit
     progress: Progress
     messages: int = 0
     changed: str | None = None
+    is_missing: bool = False
 
 
 class TaskResult(msgspec.Struct, kw_only=True):
@@ -157,16 +158,18 @@ class _Tally:
 def run_task(job: Job, splits: list[FileSplit], number: int = 0) -> TaskResult:
     """Land `splits` as task `number` of its batch.
 
-    Stops at the first split whose file has changed; the driver then runs the batch again without that file.
+    If a file has changed, the driver runs the batch again without it. So what follows is read, to know all changed
+    files, but does not land.
     """
     task = Task(job, number)
 
     def run() -> TaskResult:
         results: list[SplitResult] = []
         for split in splits:
-            results.append(task.replay(split, job.dead_letters) if job.dead_letters else task.land(split))
-            if results[-1].changed:
-                break
+            if job.dead_letters:
+                results.append(task.replay(split, job.dead_letters))
+            else:
+                results.append(task.land(split, dry=any(result.changed for result in results)))
         return task.finish(results)
 
     return guarded(task, run)
@@ -194,12 +197,24 @@ class Task:
         self.staging = job.staging
         self._job = job
         self._sizes, self._tally, self._progress_file = job.sizes, _Tally(), ProgressFile(job.progress_folder, name)
-        self._spool: TableSpool | None = None
-        if job.staging:
-            prefix = f"{job.batch:06d}-{number:04d}-{name[:8]}"
-            self._spool = TableSpool(
-                FORMATS[job.format], Path(job.staging, name), prefix, staging_policy=job.staging_policy
+        self._name, self._prefix = name, f"{job.batch:06d}-{number:04d}-{name[:8]}"
+
+    @cached_property
+    def _spool(self) -> TableSpool | None:
+        """The staged rows; None in a dry run.
+
+        Raises: TaskError (not-shared)
+        """
+        job = self._job
+        if job.staging is None:
+            return None
+        if not os.path.isdir(job.staging):  # the driver has created it
+            message = f"a worker does not see the folder '{job.staging}', which the driver has created"
+            raise TaskError(
+                "not-shared", f"{message}; the target must be a folder that the driver and all workers share"
             )
+        folder = Path(job.staging, self._name)
+        return TableSpool(FORMATS[job.format], folder, self._prefix, staging_policy=job.staging_policy)
 
     @cached_property
     def _engine(self) -> Engine:
@@ -212,11 +227,16 @@ class Task:
 
         return EvolvingEngine(job.factory(job.unpack(), job.options), existing, FORMATS[job.format])
 
-    def land(self, split: FileSplit) -> SplitResult:
-        """Land the messages of a split."""
+    def land(self, split: FileSplit, *, dry: bool = False) -> SplitResult:
+        """Land the messages of a split; if `dry`, only read it.
+
+        Raises: TaskError (not-shared, not-conserved)
+        """
         result = SplitResult(split=split, progress=Progress(lines=max(split.line - 1, split.after)))
         chunks = read_split(split, result.progress, self._sizes)
         while (chunk := _next(chunks, result)) is not None:
+            if dry:
+                continue
             landed = self.land_chunk(chunk)
             if chunk.problem is None or chunk.problem.code == "too-large":  # else: content that cannot be read
                 result.messages += landed.read
@@ -276,6 +296,7 @@ def _next(chunks: Iterator[Chunk], result: SplitResult) -> Chunk | None:
     try:
         return next(chunks, None)
     except (SourceChanged, OSError) as error:
+        result.is_missing = isinstance(error, FileNotFoundError)
         result.changed = str(error)
         return None
 
