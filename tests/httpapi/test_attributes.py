@@ -121,10 +121,12 @@ def test_attribute_of_the_resource_is_unknown_in_a_version(registry: Client, nam
 
 
 @pytest.mark.parametrize("path", LEVELS)
-def test_error_names_every_fault_of_the_attributes(given: Client, path: str) -> None:
-    before = given.get(path).json
-    sent = {"xone": "three", "xnum": "1", "xobj": {"a": 5, "b": 6}, "labels": {"k": 1}, "other": 1, "Bad": 2}
-    reply = given.put(path, {**sent, **{name: before[name] for name in ("xref", "defaultversionid") if name in before}})
+def test_error_names_every_fault_of_the_attributes(defaults_registry: Client, path: str) -> None:
+    before = defaults_registry.get(path).json
+    faulty = {"xone": "three", "xnum": "1", "xobj": {"a": 5, "b": 6}, "labels": {"k": 1}, "other": 1, "Bad": 2}
+    reply = defaults_registry.put(
+        path, {**faulty, **{name: before[name] for name in ("xref", "defaultversionid") if name in before}}
+    )
     assert reply.error == (400, "invalid_attribute", SUBJECTS[path])
     assert reply.json["args"] == {"name": "xone", "error_detail": "'three' is not one of: 'one', 'two'"}
     detail = reply.json["detail"]
@@ -138,21 +140,21 @@ def test_error_names_every_fault_of_the_attributes(given: Client, path: str) -> 
     )
     assert detail.startswith(f"Also: {others[0]}; {others[1]}; ")
     assert [other for other in others if other not in detail] == []
-    assert given.get(path).json == before
+    assert defaults_registry.get(path).json == before
 
 
-def test_error_names_all_missing_attributes_and_other_faults(given: Client) -> None:
-    reply = given.put("/reqs/r", {"xin": {}, "name": ""})
+def test_error_names_all_missing_attributes_and_other_faults(defaults_registry: Client) -> None:
+    reply = defaults_registry.put("/reqs/r", {"xin": {}, "name": ""})
     assert reply.error == (400, "required_attribute_missing", "/reqs/r")
     assert reply.json["args"] == {"list": "xin.r, xreq"}
     assert reply.json["detail"] == "Also: name: it must not be empty; leave it out instead."
-    reply = given.put("/reqs/r", {"xin": {"r": "a"}, "xreq": "b", "x1": 1, "Xn": 2})
+    reply = defaults_registry.put("/reqs/r", {"xin": {"r": "a"}, "xreq": "b", "x1": 1, "Xn": 2})
     assert reply.json["args"] == {"name": "Xn", "error_detail": "'Xn' is not a valid attribute name"}
     assert reply.json["detail"].startswith("Also: x1: Unknown: x1; allowed: ")
 
 
-def test_error_names_twenty_other_faults_at_most(given: Client) -> None:
-    detail = given.put("/dirs/d", {"labels": {f"k{number:02}": 1 for number in range(30)}}).json["detail"]
+def test_error_names_twenty_other_faults_at_most(defaults_registry: Client) -> None:
+    detail = defaults_registry.put("/dirs/d", {"labels": {f"k{number:02}": 1 for number in range(30)}}).json["detail"]
     assert detail.startswith("Also: labels.k01: 1 is not a string; labels.k02: ")
     assert detail.endswith("labels.k20: 1 is not a string; and 9 more.")
 
