@@ -135,8 +135,9 @@ def test_lines_are_captures_or_events_each(engine: CatalogueEngine) -> None:
 
 def test_rows_are_identified_by_topic_partition_and_offset() -> None:
     batch = kafka_rows()
-    found = {file: lines.tolist() for file, lines, _ in identified_rows(batch, input_columns(batch.schema.names), None)}
-    assert found == {"kafka:rides/0": [10, 11], "kafka:rides/1": [10, 11]}
+    identified = identified_rows(batch, input_columns(batch.schema.names), None)
+    lines_of = {file: lines.tolist() for file, lines, _ in identified}
+    assert lines_of == {"kafka:rides/0": [10, 11], "kafka:rides/1": [10, 11]}
 
 
 @pytest.mark.parametrize(
