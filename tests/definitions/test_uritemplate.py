@@ -99,7 +99,7 @@ def test_captures_rebuild_the_text(parts: list[str], text: str) -> None:
 def test_regular_expression_agrees_with_scan(parts: list[str], text: str, place: t.TemplateContext) -> None:
     template = t.parse_template("".join(parts), place)
     for candidate in (text, template.expand({"a": text[:3], "b": text[3:]}, encoding="raw")):
-        assert template.match(candidate) == template._scan(candidate)
+        assert template.match(candidate) == template.match_by_segments(candidate)
 
 
 @pytest.mark.parametrize("char", ["-", "a", "%", "/", "-a"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from wirebook.storage.session import Session, StoredSettings
 from wirebook.storage.tables import METADATA
 
 BASE = "http://registry.test"
+WAIT = 5.0
 DOCUMENTS: dict[str, Any] = {"hasdocument": True}
 EXTENSIONS = {
     name: {"type": type_}
@@ -188,6 +190,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
         with opened.transaction() as connection:  # for a few rows, DELETE is cheaper than TRUNCATE
             connection.exec_driver_sql("; ".join(f"DELETE FROM {table}" for table in reversed(METADATA.sorted_tables)))
         yield opened
+        deadline = time.monotonic() + WAIT
+        while engine.pool.checkedout() and time.monotonic() < deadline:
+            time.sleep(0.01)  # a request that timed out or was aborted still has its connection for a moment
         if engine.pool.checkedout():
             engine.dispose()
 

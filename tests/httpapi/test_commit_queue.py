@@ -62,7 +62,7 @@ def test_queued_writes_share_a_commit(registry: Client) -> None:
 @SQLITE
 def test_concurrent_clients_write_faster_than_one(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """With commits of at least 20 ms, 16 clients write at least three times as much as one."""
-    dedicated_connection = Database._dedicated_connection
+    dedicated_connection = Database.dedicated_connection
 
     @contextmanager
     def slowly(self: Database, purpose: str, begin: str) -> Iterator[Connection]:
@@ -70,7 +70,7 @@ def test_concurrent_clients_write_faster_than_one(registry: Client, monkeypatch:
             yield connection
             time.sleep(0.02)
 
-    monkeypatch.setattr(Database, "_dedicated_connection", slowly)
+    monkeypatch.setattr(Database, "dedicated_connection", slowly)
 
     def rate(clients: int) -> float:
         """Writes a second, each client one after the other."""
@@ -123,7 +123,7 @@ def test_closed_connection_loses_no_write_of_the_batch(registry: Client, monkeyp
     def cuts_once(self: RegistryWriter, request: ApiRequest, *rest: Any) -> ApiResponse:
         if request.path == "/dirs/b" and cuts:
             cuts.pop()
-            driver_of(self.session._connection).execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            driver_of(self.session.connection).execute("SELECT pg_terminate_backend(pg_backend_pid())")
         return render(self, request, *rest)
 
     monkeypatch.setattr(RegistryWriter, "render_result", cuts_once)
@@ -139,7 +139,7 @@ def test_failed_statement_does_not_affect_its_batch(registry: Client, monkeypatc
 
     def fails_for_one(self: RegistryWriter, request: ApiRequest, *rest: Any) -> ApiResponse:
         if request.path == "/dirs/b":
-            driver_of(self.session._connection).execute("SELECT 1 / 0")
+            driver_of(self.session.connection).execute("SELECT 1 / 0")
         return render(self, request, *rest)
 
     monkeypatch.setattr(RegistryWriter, "render_result", fails_for_one)

@@ -37,7 +37,7 @@ def test_commit_is_durable(registry: Client) -> None:
     expected = DURABLE[registry.database.engine.dialect.name]
 
     def settings(session: Session) -> dict[str, object]:
-        driver = driver_of(session._connection)
+        driver = driver_of(session.connection)
         return {asked: driver.execute(asked).fetchone()[0] for asked in expected}
 
     assert registry.service.write(settings) == expected
@@ -85,7 +85,7 @@ def test_postgresql_transactions_have_isolation_levels_and_timeouts(registry: Cl
     levels = []
     for begin in (registry.database.reading, registry.database.writing):
         with begin() as session:
-            driver = driver_of(session._connection)
+            driver = driver_of(session.connection)
             asked = ("transaction_isolation", "transaction_read_only", "statement_timeout", "lock_timeout")
             levels.append([driver.execute(f"SHOW {setting}").fetchone()[0] for setting in asked])
     assert levels == [["repeatable read", "on", "30s", "30s"], ["read committed", "off", "0", "30s"]]

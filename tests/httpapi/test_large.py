@@ -122,9 +122,9 @@ def test_read_above_the_time_limit_is_rejected(registry: Client, url: str) -> No
 def test_slow_query_without_rows_is_interrupted(database: Database) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     with pytest.raises(TooSlow), database.reading(0.2) as session:
-        session._connection.execute(text(endless))
+        session.connection.execute(text(endless))
     with database.reading(5) as session:
-        assert session._connection.execute(text("SELECT 1")).scalar() == 1
+        assert session.connection.execute(text("SELECT 1")).scalar() == 1
 
 
 # -- failures -------------------------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def test_full_database_of_sqlite_is_507(registry: Client) -> None:
 
     def limit(pages: int) -> None:
         registry.service.write(
-            lambda session: driver_of(session._connection).execute(f"PRAGMA max_page_count={pages}").fetchone()
+            lambda session: driver_of(session.connection).execute(f"PRAGMA max_page_count={pages}").fetchone()
         )
 
     limit(1)
@@ -295,7 +295,7 @@ def test_lost_connection_does_not_stop_other_requests(registry: Client) -> None:
     database = registry.service.database
     assert registry.put("/dirs/d", {}).status == 201
     with pytest.raises(Unavailable), database.reading() as session:
-        driver_of(session._connection).execute("SELECT pg_terminate_backend(pg_backend_pid())").fetchall()
+        driver_of(session.connection).execute("SELECT pg_terminate_backend(pg_backend_pid())").fetchall()
     assert registry.get("/dirs/d").status == 200
     assert not database.unavailable.is_on
 

@@ -97,7 +97,7 @@ def test_closed_connection_fails_one_read_of_the_batch(
         prefetch(self, xids)
         if xids == PATHS:
             monkeypatch.undo()
-            driver_of(self._connection).execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            driver_of(self.connection).execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
     monkeypatch.setattr(Session, "prefetch", cut)
     assert [status for status, _ in batcher.read(*PATHS)] == [503, 200, 200]

@@ -313,7 +313,7 @@ def test_files_that_only_reading_shows_to_have_changed_are_dropped_in_one_pass(w
             path.write_bytes(path.read_bytes().replace(b"\n", b" ", 1))
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    workspace.runner._before = change
+    workspace.runner.before = change
     report = workspace.land()
     assert codes(report) == ["source-changed"] * 8
     assert len(workspace.runner.tasks) == 2

@@ -586,9 +586,9 @@ def test_threads_and_forks_compile_concurrently() -> None:
 
 def test_dead_protoc_is_restarted() -> None:
     compiled(ONE)
-    assert protoc._PROCESS._running is not None
-    protoc._PROCESS._running.kill()
-    protoc._PROCESS._running.wait()
+    assert protoc.PROCESS.running is not None
+    protoc.PROCESS.running.kill()
+    protoc.PROCESS.running.wait()
     assert [field.name for field in compiled(ONE).fields] == ["x"]
 
 

@@ -100,7 +100,7 @@ class Database:
             with (
                 self._tracking_outages(is_write=False),
                 self._timed(),
-                self._dedicated_connection("reading", "BEGIN") as connection,
+                self.dedicated_connection("reading", "BEGIN") as connection,
                 closing(Session(connection)) as session,
             ):
                 yield session
@@ -184,7 +184,7 @@ class Database:
     def _serialised(self) -> Iterator[Session]:
         """Provide a write transaction, one at a time on all servers."""
         if self.is_sqlite:
-            with self._dedicated_connection("writing", "BEGIN IMMEDIATE") as connection:
+            with self.dedicated_connection("writing", "BEGIN IMMEDIATE") as connection:
                 with closing(Session(connection)) as session:
                     yield session
                 session.finish()
@@ -198,7 +198,7 @@ class Database:
                     driver.execute("COMMIT")
 
     @contextmanager
-    def _dedicated_connection(self, purpose: str, begin: str) -> Iterator[Connection]:
+    def dedicated_connection(self, purpose: str, begin: str) -> Iterator[Connection]:
         """Provide a SQLite transaction on the connection dedicated to one purpose, and so to one thread."""
         connection = self._dedicated.get(purpose) or self._dedicated.setdefault(purpose, self.engine.connect())
         driver = driver_of(connection)

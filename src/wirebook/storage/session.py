@@ -74,33 +74,33 @@ class Session:
     """A transaction. `registry` is the Registry's row if the statement that began the transaction read it."""
 
     def __init__(self, connection: Connection, registry: RegistryRow | None = None) -> None:
-        self._connection, self._registry_row = connection, registry
+        self.connection, self._registry_row = connection, registry
         self._loader: Loader | None = None
         self._changes = 0
         self._prefetched: Mapping[str, ResourceRow] = {}
 
     def close(self) -> None:
         """Close results that were not read to their end because a response was aborted."""
-        close_results(self._connection)
+        close_results(self.connection)
 
     @contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
         """Limit the time of reads within a write. Raises: TooSlow"""
-        with within(self._connection, seconds):
-            limit_statements(self._connection, seconds)
+        with within(self.connection, seconds):
+            limit_statements(self.connection, seconds)
             yield
-            limit_statements(self._connection, 0)
+            limit_statements(self.connection, 0)
 
     @contextmanager
     def rollback_if_changed(self) -> Iterator[None]:
         """Pass on exceptions of a block that changed nothing. Raises: RollbackRequired, if it had changed something"""
-        before, failed = self._changes, conflict_errors(self._connection.dialect)
+        before, failed = self._changes, conflict_errors(self.connection.dialect)
         try:
             yield
         except Exception as error:
             self.close()
             # A full disk ends a transaction of SQLite; a failed statement ends one of PostgreSQL.
-            if self._changes != before or not is_open(self._connection) or isinstance(error, failed):
+            if self._changes != before or not is_open(self.connection) or isinstance(error, failed):
                 raise RollbackRequired from error
             raise
 
@@ -117,19 +117,19 @@ class Session:
 
     def exists(self) -> bool:
         """Return whether the database has a Registry."""
-        return self._connection.execute(select(REGISTRY.c.key)).first() is not None
+        return self.connection.execute(select(REGISTRY.c.key)).first() is not None
 
     def create(self, members: Members, stored: StoredSettings) -> None:
         """Create the Registry, of which there is one per database."""
         row: dict[str, Any] = {"registryid": members["registryid"], "members": format_members(members)}
         row |= {"key": 1, "revision": clock(), "settings": clock()}
-        self._connection.execute(insert(REGISTRY), row)
-        self._connection.execute(insert(SETTINGS), {"key": 1, **_settings_columns(stored)})
+        self.connection.execute(insert(REGISTRY), row)
+        self.connection.execute(insert(SETTINGS), {"key": 1, **_settings_columns(stored)})
 
     @property
     def _registry(self) -> RegistryRow:
         if self._registry_row is None:
-            self._registry_row = read_registry(self._connection)
+            self._registry_row = read_registry(self.connection)
         return self._registry_row
 
     def revision(self) -> int:
@@ -138,7 +138,7 @@ class Session:
 
     def settings(self) -> StoredSettings:
         """Return model and capabilities."""
-        row = _SETTINGS.row(self._connection)
+        row = _SETTINGS.row(self.connection)
         stored = json.loads(row.model)
         homes = {_parse_pair(key): _parse_pair(home) for key, home in stored["homes"].items()}
         source, capabilities = json.loads(row.modelsource), json.loads(row.capabilities)
@@ -147,7 +147,7 @@ class Session:
     def store_settings(self, stored: StoredSettings) -> None:
         """Store model and capabilities with a new revision."""
         self._changes += 1
-        store_settings(self._connection, _settings_columns(stored))
+        store_settings(self.connection, _settings_columns(stored))
         self._registry.settings = next_revision(self._registry.settings)
 
     def registry_members(self) -> Members:
@@ -157,20 +157,20 @@ class Session:
     def group_counts(self) -> dict[str, int]:
         """Return the number of Groups of each type."""
         query = select(GROUPS.c.type, func.count()).group_by(GROUPS.c.type)
-        return {row[0]: row[1] for row in self._connection.execute(query)}
+        return {row[0]: row[1] for row in self.connection.execute(query)}
 
     # -- single entities --------------------------------------------------------------------------------------------
 
     def group(self, plural: str, id_: str) -> GroupRow | None:
         """Return a Group, or None."""
-        row = _GROUP.row(self._connection, type=plural, folded=id_.lower())
+        row = _GROUP.row(self.connection, type=plural, folded=id_.lower())
         if row is None or row.id != id_:
             return None
         return GroupRow(row.key, row.id, row.members, parse_members(row.counts))
 
     def prefetch(self, xids: Iterable[str]) -> None:
         """Read Resources ahead, for a read-only transaction of PostgreSQL."""
-        rows = _RESOURCES.rows(self._connection, xids=list(xids))
+        rows = _RESOURCES.rows(self.connection, xids=list(xids))
         self._prefetched = {row.xid: _resource_row(row) for row in rows}
 
     def resource(self, xid: str, *, document: bool = True) -> ResourceRow | None:
@@ -178,27 +178,27 @@ class Session:
         known = None if document else self._prefetched.get(xid)
         if known is not None:
             return known
-        row = _RESOURCE[document].row(self._connection, xid=xid)
+        row = _RESOURCE[document].row(self.connection, xid=xid)
         return None if row is None else _resource_row(row)
 
     def version(self, resource: ResourceRow, id_: str, *, document: bool = True) -> VersionRow | None:
         """Return a Version that a Resource shows, or None."""
-        row = _VERSION[document].row(self._connection, key=resource.key, folded=id_.lower())
+        row = _VERSION[document].row(self.connection, key=resource.key, folded=id_.lower())
         return None if row is None or row.id != id_ else version_row(row)
 
     def xid_of(self, *, is_group: bool, key: int) -> str | None:
         """Return the xid of the Group or the Resource with a key, or None."""
         if is_group:
-            group = self._connection.execute(select(GROUPS.c.type, GROUPS.c.id).where(GROUPS.c.key == key)).first()
+            group = self.connection.execute(select(GROUPS.c.type, GROUPS.c.id).where(GROUPS.c.key == key)).first()
             return group and f"/{group.type}/{group.id}"
-        xid: str | None = self._connection.execute(select(RESOURCES.c.xid).where(RESOURCES.c.key == key)).scalar()
+        xid: str | None = self.connection.execute(select(RESOURCES.c.xid).where(RESOURCES.c.key == key)).scalar()
         return xid
 
     # -- collections ------------------------------------------------------------------------------------------------
 
     def row_source(self, scope: ReadScope) -> SqlRowSource:
         """Return the rows of a response."""
-        return SqlRowSource(self._connection, scope)
+        return SqlRowSource(self.connection, scope)
 
     def ordering(
         self,
@@ -213,23 +213,23 @@ class Session:
 
         `owner` is the row of the entity that contains it; `keys` are the entities that a filter left.
         """
-        return Ordering(self._connection, model, target, owner, keys, ids=ids)
+        return Ordering(self.connection, model, target, owner, keys, ids=ids)
 
     def search(self, model: Model, within: tuple[int, ...] = ()) -> Search:
         """Return the search for a filter on everything, or below the Group and the Resource with the keys `within`."""
-        return Search(self._connection, model, within)
+        return Search(self.connection, model, within)
 
     @property
     def outbox(self) -> Outbox:
         """The outbox. In a write, the caller may change it."""
         self._changes += 1
-        return Outbox(self._connection, self._registry)
+        return Outbox(self.connection, self._registry)
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def load(self, affected: AffectedEntities, model: Model) -> Snapshot:
         """Load the entities that a request names."""
-        self._loader = Loader(self._connection, model, self._registry)
+        self._loader = Loader(self.connection, model, self._registry)
         members = self.registry_members()
         return self._loader.snapshot(affected, RegistryEntity("/", members, dict(members)))
 
@@ -237,14 +237,14 @@ class Session:
         """Store a change set made from the last `load`, and its event."""
         self._changes += 1
         assert self._loader
-        writer = ChangeWriter(self._connection, self._registry, self._loader.keys, self._loader.counts)
+        writer = ChangeWriter(self.connection, self._registry, self._loader.keys, self._loader.counts)
         writer.store(change_set, event)
         self._prefetched = writer.resource_rows
 
     def finish(self) -> None:
         """Write what is written once per transaction; called before the commit."""
         if self._changes:
-            self._registry.write(self._connection)
+            self._registry.write(self.connection)
 
 
 # -- statements -----------------------------------------------------------------------------------------------------

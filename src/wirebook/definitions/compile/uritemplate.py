@@ -126,7 +126,7 @@ class Template:
     def match(self, text: str, *, rfc6570: bool = False) -> Split | None:
         """Split `text` with the shortest value for each placeholder from the left, or return None. Cost: linear."""
         if self.pattern is None:
-            split = self._scan(text)
+            split = self.match_by_segments(text)
         else:
             match = self.pattern.fullmatch(text)
             split = Split(match.groups(), unique=True) if match else None
@@ -134,7 +134,8 @@ class Template:
             return None
         return split
 
-    def _scan(self, text: str) -> Split | None:
+    def match_by_segments(self, text: str) -> Split | None:
+        """Split `text` as `match` does, without the compiled pattern. Cost: linear."""
         segments = self.segments(text)
         if segments is None or any(segments[position] != literal for position, literal in self.fixed):
             return None

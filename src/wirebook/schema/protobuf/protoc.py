@@ -49,7 +49,7 @@ def compile_files(files: Mapping[str, str], root: str) -> FileDescriptorSet:
                 file.write_text(text, encoding="utf-8", newline="", errors="surrogatepass")
         except OSError as error:  # one path is a folder of another, or too long
             raise ProtocError(f"the imports cannot be written as files: {error.strerror}") from error
-        code = _PROCESS.run(folder, root)
+        code = PROCESS.run(folder, root)
         if code != 0:
             raise ProtocError(_errors(folder) or f"protoc failed with exit code {code}")
         try:
@@ -72,7 +72,7 @@ class _Process:
     """The protoc process, started when it is needed. A forked child gets a process of its own."""
 
     def __init__(self) -> None:
-        self._running: subprocess.Popen[str] | None = None
+        self.running: subprocess.Popen[str] | None = None
         self._of_parents: list[subprocess.Popen[str] | None] = []
         self._forget()
         if hasattr(os, "register_at_fork"):
@@ -81,8 +81,8 @@ class _Process:
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
-        self._of_parents.append(self._running)  # a parent's process must not be ended here
-        self._running = None
+        self._of_parents.append(self.running)  # a parent's process must not be ended here
+        self.running = None
         self._owner = os.getpid()
 
     def run(self, folder: Path, root: str) -> int:
@@ -107,12 +107,12 @@ class _Process:
             return int(answer)
 
     def _started(self) -> subprocess.Popen[str]:
-        if self._running is not None and self._running.poll() is not None:
+        if self.running is not None and self.running.poll() is not None:
             self._end()  # died between two schemas
-        if self._running is None:
+        if self.running is None:
             script = str(Path(protoc_process.__file__))
             paths = os.pathsep.join(path for path in sys.path if path)
-            self._running = subprocess.Popen(  # noqa: S603  (the same Python and a script of this package)
+            self.running = subprocess.Popen(  # noqa: S603  (the same Python and a script of this package)
                 [sys.executable, "-P", script],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -120,10 +120,10 @@ class _Process:
                 env={**os.environ, "PYTHONPATH": paths},
                 text=True,
             )
-        return self._running
+        return self.running
 
     def _end(self) -> None:
-        process, self._running = self._running, None
+        process, self.running = self.running, None
         if process is not None:
             process.kill()
             process.wait()
@@ -138,4 +138,4 @@ class _Process:
             self._end()
 
 
-_PROCESS = _Process()
+PROCESS = _Process()
