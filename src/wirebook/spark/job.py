@@ -10,6 +10,7 @@ stream.writeStream.foreachBatch(lambda frame, number: land_batch(frame, number, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from os import fspath
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
@@ -134,8 +135,9 @@ def _runner(spark: AnySpark) -> SparkRunner:
 
 
 def _query_id(frame: DataFrame) -> str | None:
-    context = getattr(frame.sparkSession, "_sc", None)  # Spark Connect has none
-    return context.getLocalProperty(QUERY_ID) if context is not None else None
+    with suppress(AttributeError):  # Spark Connect has no context
+        return frame.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+    return None
 
 
 def _land_frame(
@@ -156,9 +158,11 @@ def _land_frame(
     is_identified = identity is not None or inputs.has_offsets
     name = None if is_identified else f"{batch.query}/{batch.batch_id}"
     source = FrameInput(inputs, batch, Identity(*identity) if identity else None, name)
+    needed = dict.fromkeys([*inputs.names.values(), *(identity or ())])
+    rows = frame.select(*(f"`{column.replace('`', '``')}`" for column in needed))
     loaded = job.load_catalog(catalog)
     settings = job.run_settings(loaded, None, options)
-    return land_frame(settings, partial(run_frame, frame), source, job.catalogue_of(loaded), Target(local_path(to)))
+    return land_frame(settings, partial(run_frame, rows), source, job.catalogue_of(loaded), Target(local_path(to)))
 
 
 def _land_stream(
