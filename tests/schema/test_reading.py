@@ -107,3 +107,13 @@ def test_columns_agree_with_read(vector: dict[str, Any], count: int) -> None:
         assert cells.type == type_
         cell = reading.row[name] if reading.row else None
         assert cells.equals(pa.array([cell] * count + [None], type_))
+
+
+def test_avro_reports_the_first_of_many_unknown_and_missing_members() -> None:
+    """Sets of names have another order in each process."""
+    fields = [{"name": f"f{number:02}", "type": "int"} for number in range(40)]
+    schema = compile_schema("Avro/1.11", {"type": "record", "name": "R", "fields": fields})
+    unknown = schema.read(Payload(None, {f"u{number:02}": 1 for number in range(40)}, "application/json")).problems
+    assert {problem.slot for problem in unknown} == {f"payload#/u{number:02}" for number in range(20)}
+    missing = schema.read(Payload(None, {}, "application/json")).problems
+    assert {problem.expected["required"] for problem in missing} == {f"f{number:02}" for number in range(20)}

@@ -186,7 +186,7 @@ class _ModelFitting:
         if type_.maxversions != 1 or len(versions) < 2:
             return versions
         default = default_version(resource, versions, pointer, "", Log())
-        for key in versions.keys() - {default}:
+        for key in [key for key in versions if key != default]:
             message = (
                 f"the registry keeps only the default Version of '{type_.plural}', '{default}'; this one was dropped"
             )

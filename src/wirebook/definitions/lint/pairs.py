@@ -58,7 +58,7 @@ class DefinitionPairs:
     def _between(self, one: Pattern, other: Pattern) -> Iterator[tuple[int, int]]:
         common = tuple(one & other)
         here, there = self._table(one, common), self._table(other, common)
-        for key in here.keys() & there.keys():
+        for key in [key for key in here if key in there]:
             yield from product(here[key], there[key])
 
     def _table(self, pattern: Pattern, common: tuple[tuple[Any, ...], ...]) -> dict[tuple[Any, ...], list[int]]:

@@ -77,9 +77,9 @@ def check_bytes(octets_of: Callable[[Any], bytes | None], reject: Check) -> Chec
 
 def check_field_names(type_: AvroType, value: dict[Any, Any], pointer: str, mismatches: Mismatches) -> None:
     """Record the members of a value that its record type does not have."""
-    names = [name for name, _ in type_.fields]
-    for name in value.keys() - set(names):
-        mismatches.add(child(pointer, str(name)), {"fields": names}, value[name])
+    fields = dict(type_.fields)
+    for name in [name for name in value if name not in fields]:
+        mismatches.add(child(pointer, str(name)), {"fields": list(fields)}, value[name])
 
 
 def check_enum(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:

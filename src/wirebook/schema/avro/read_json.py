@@ -50,7 +50,7 @@ def _record(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -
     if not isinstance(value, dict):
         return _reject(type_, value, pointer, mismatches)
     check_field_names(type_, value, pointer, mismatches)
-    for name in dict(type_.fields).keys() - value.keys():
+    for name in [name for name, _ in type_.fields if name not in value]:
         mismatches.add(pointer, {"required": name}, None)
     return {name: from_json(field, value[name], child(pointer, name), mismatches)
             for name, field in type_.fields if name in value}  # fmt: skip

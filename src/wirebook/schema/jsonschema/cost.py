@@ -89,7 +89,7 @@ def _schemas(
 def _referred(reference: str, resolver: Resolver) -> Iterator[Place]:
     try:
         resolved = resolver.lookup(reference)
-    except Unresolvable:
+    except (Unresolvable, TypeError):  # TypeError: `true` as a schema of draft 4, which has none
         return
     if isinstance(resolved.contents, dict):
         yield resolved.contents, resolved.resolver

@@ -122,7 +122,8 @@ def scalar_column(node: Mapping[str, Any]) -> ScalarColumn:
     """Return the column of a primitive type with its attributes: `precision`, `scale` and `contentEncoding`."""
     type_ = node["type"]
     if type_ == "decimal" and ("precision" in node or "scale" in node):
-        precision, scale = node.get("precision", 34), node.get("scale", min(7, node.get("precision", 34)))
+        precision = node.get("precision", 34)
+        scale = node.get("scale", min(7, precision) if isinstance(precision, int) else None)
         return decimal_text(precision, scale) if isinstance(precision, int) and isinstance(scale, int) else TEXT
     if type_ == "binary" and node.get("contentEncoding", "base64") != "base64":
         return TEXT

@@ -42,6 +42,8 @@ def _fill(message: Message, value: Any, descriptor: Descriptor, depth: int) -> s
         json_format.ParseDict(value, message, descriptor_pool=descriptor.file.pool, max_recursion_depth=depth)
     except KeyError as error:  # an Any within an Any
         return f"unknown member {error}"
+    except SystemError as error:  # a name with a lone surrogate
+        return str(error.__cause__ or error)
     except (json_format.Error, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         return str(error)
     return None
@@ -103,6 +105,8 @@ def _items(field: FieldDescriptor, value: Any) -> Iterator[tuple[str | int, Any,
 
 def field_named(descriptor: Descriptor, name: str) -> FieldDescriptor | None:
     """Return the field with a name of the schema or of its JSON mapping."""
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        return None  # the library fails for a lone surrogate
     return descriptor.fields_by_name.get(name) or descriptor.fields_by_camelcase_name.get(name)
 
 
