@@ -105,9 +105,10 @@ def _items(field: FieldDescriptor, value: Any) -> Iterator[tuple[str | int, Any,
 
 def field_named(descriptor: Descriptor, name: str) -> FieldDescriptor | None:
     """Return the field with a name of the schema or of its JSON mapping."""
-    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-        return None  # the library fails for a lone surrogate
-    return descriptor.fields_by_name.get(name) or descriptor.fields_by_camelcase_name.get(name)
+    try:
+        return descriptor.fields_by_name.get(name) or descriptor.fields_by_camelcase_name.get(name)
+    except SystemError:  # the library's error for a lone surrogate
+        return None
 
 
 def _problem(path: tuple[str | int, ...], message: str, value: Any) -> Problem:
