@@ -6,7 +6,7 @@ Spec: docs/outcomes.md#match-as-json.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wirebook.cli.options import (
     CaptureArgument,
@@ -18,9 +18,6 @@ from wirebook.cli.options import (
 )
 from wirebook.cli.output import print_json, print_note, print_table
 from wirebook.cli.sources import check_standard_input, load_catalog, outcomes_of
-
-if TYPE_CHECKING:
-    pass
 
 
 def match(  # noqa: PLR0917 (options)

@@ -179,8 +179,8 @@ def _part_keys(frame: Frame, part: MaskPart) -> Sequence[Any]:
     if len(rows):
         matching = cut.take(pa.array(rows))
         segments = [pc.list_element(matching, position).to_pylist() for position in part.positions]
-        for row, *key in zip(rows.tolist(), *segments, strict=True):
-            keys[row] = tuple(key)
+        for row, key in zip(rows.tolist(), zip(*segments, strict=True), strict=True):
+            keys[row] = key
     return keys
 
 
