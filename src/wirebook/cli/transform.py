@@ -6,7 +6,7 @@ Spec: docs/build.md#transform
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -25,9 +25,6 @@ from wirebook.cli.options import (
 )
 from wirebook.cli.output import print_note, print_problems
 from wirebook.cli.sources import check_standard_input, load_catalog, outcomes_of, read_context
-
-if TYPE_CHECKING:
-    pass
 
 
 def transform(
