@@ -6,7 +6,7 @@ Spec: docs/how-to/dataframes.md; docs/land.md#what-is-promised
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from wirebook.landing.runs.frame_task import FrameInput
 from wirebook.landing.runs.land import Run
 from wirebook.landing.runs.offsets import Offsets, add_offsets
 from wirebook.landing.runs.report import Report
-from wirebook.landing.runs.target import Target
+from wirebook.landing.runs.target import Manifest, Target
 from wirebook.landing.runs.task import Job, TaskResult
 
 __all__ = ["FrameRunner", "land_frame"]
@@ -39,28 +39,26 @@ def land_frame(
         batches = Batches(settings, target, catalogue)
         Run(batches).recover()
         report = batches.report
-        landed = [
-            manifest
-            for manifest in target.manifests()
-            if manifest.frame == source.batch and source.batch.query is not None
-        ]
+        manifests = list(target.manifests())
+        is_batch = source.batch.query is not None
+        landed = next((manifest for manifest in manifests if is_batch and manifest.frame == source.batch), None)
         if landed:
-            report.skipped = landed[0].read
+            report.skipped = landed.read
         else:
             pending = batches.begin([], frame=source.batch)
-            known = replace(source, landed=_landed(target))
+            known = replace(source, landed=_offsets_of(manifests))
             results = batches.execute(pending, catalogue.document, lambda job: runner(job, known))
-            total_offsets(results)  # raises before anything is written
+            total_offsets(results)  # a dry run too reports messages that occur twice
             batches.commit(pending, [], results)
             report.skipped = sum(result.skipped for result in results)
     report.seconds = time.monotonic() - started
     return report
 
 
-def _landed(target: Target) -> Offsets:
+def _offsets_of(manifests: Iterable[Manifest]) -> Offsets:
     """The identified rows of DataFrames that have landed."""
     total: Offsets = {}
-    for manifest in target.manifests():
+    for manifest in manifests:
         for file, intervals in manifest.offsets.items():
             add_offsets(total, file, intervals)
     return total
