@@ -71,11 +71,11 @@ class Fetcher:
     cache: Cache = field(default_factory=dict)
     requests: int = 0
     size: int = 0
-    deadline: float = 0.0
+    started: float = 0.0
     client: httpx.Client = field(init=False, repr=False)
 
     def __enter__(self) -> Fetcher:
-        self.deadline = time.monotonic() + self.limits.seconds
+        self.started = time.monotonic()
         self.client = httpx.Client(timeout=self.limits.wait, headers={"Accept": ACCEPT}, follow_redirects=False)
         return self
 
@@ -100,7 +100,7 @@ class Fetcher:
 
     def _request(self, url: str) -> FetchedResponse | str:
         """Return the response, or the URL that it redirects to."""
-        self._check_time()
+        self._check(self._elapsed(), self.limits.seconds, "seconds")
         if not self.same_origin(url):
             message = f"'{url}' has another origin than '{self.url}' and was not fetched"
             raise WirebookError(Problem(code="fetch-failed", message=message, file=self.url, actual=url))
@@ -130,23 +130,18 @@ class Fetcher:
         for chunk in response.iter_bytes():
             self.size += len(chunk)
             self._check(self.size, self.limits.size, "bytes")
-            self._check_time()
+            self._check(self._elapsed(), self.limits.seconds, "seconds")
             chunks.append(chunk)
         return b"".join(chunks)
 
-    # -- limits -------------------------------------------------------------------------------------------------
+    def _elapsed(self) -> float:
+        return time.monotonic() - self.started
 
-    def _check_time(self) -> None:
-        if time.monotonic() > self.deadline:
-            self._stop(self.limits.seconds, "seconds")
-
-    def _check(self, count: int, allowed: int, unit: str) -> None:
-        if count > allowed:
-            self._stop(allowed, unit)
-
-    def _stop(self, allowed: float, unit: str) -> None:
-        message = f"fetching '{self.url}' takes more than {allowed:g} {unit}"
-        raise WirebookError(Problem(code="fetch-limit", message=message, file=self.url, expected=f"{allowed:g} {unit}"))
+    def _check(self, used: float, allowed: float, unit: str) -> None:
+        if used > allowed:
+            limit = f"{allowed:g} {unit}"
+            message = f"fetching '{self.url}' takes more than {limit}"
+            raise WirebookError(Problem(code="fetch-limit", message=message, file=self.url, expected=limit))
 
 
 def _title(body: bytes) -> str:

@@ -49,7 +49,7 @@ def fetch_registry(
     Raises: WirebookError (``fetch-failed``, ``fetch-limit``, and those of `read_json` and `read_yaml`)
     """
     with Fetcher(url, fetch_limits, {} if cache is None else cache) as fetcher:
-        return _RegistryReader(fetcher, limits).read(url)
+        return _RegistryReader(fetcher, limits).read()
 
 
 class _RegistryReader:
@@ -59,32 +59,31 @@ class _RegistryReader:
         self.fetcher, self.limits = fetcher, limits
         self.requested: set[str] = set()
         self.problems: list[Problem] = []
-        self.url = ""
 
-    def read(self, url: str) -> Source:
-        self.url = url
-        source, following = self._all_at_once(url, *self._page(url))
-        value = source.value
-        if isinstance(value, dict):
-            value = self._pages(dict(value), following)
-            if (collection := collection_of(value)) is None:
-                self._complete(value, _collections_of(value))
-            else:
-                whole = {collection: value}
-                self._complete(whole, (collection,))
-                value = whole[collection]
-            source = Source(url, value, tuple(self.problems), source.find_places)
-        return source
+    def read(self) -> Source:
+        source, following = self._root()
+        if not isinstance(source.value, dict):
+            return source
+        value = self._pages(dict(source.value), following)
+        if collection := collection_of(value):
+            whole = {collection: value}
+            self._complete(whole, (collection,))
+            value = whole[collection]
+        else:  # a registry or a group
+            xid = parse_xid(value.get("xid"))
+            self._complete(value, tuple(GROUP_TYPES) if xid is None else (GROUP_TYPES[xid.groups][1],))
+        return Source(self.fetcher.url, value, tuple(self.problems), source.find_places)
 
-    def _all_at_once(self, url: str, source: Source, following: str | None) -> tuple[Source, str | None]:
-        """Request the document with everything inline, if the server supports `inline`."""
-        if not _omits_collections(source.value) or httpx.URL(url).query:
-            return source, following
-        try:
-            return self._page(str(httpx.URL(url).copy_merge_params({"inline": "*"})))
-        except WirebookError as error:
-            if not isinstance(error.problems[0].actual, int):
-                raise
+    def _root(self) -> tuple[Source, str | None]:
+        """Return the document, with everything inline if the server supports `inline`."""
+        source, following = self._page(self.fetcher.url)
+        url = httpx.URL(self.fetcher.url)
+        if _omits_collections(source.value) and not url.query:
+            try:
+                return self._page(str(url.copy_merge_params({"inline": "*"})))
+            except WirebookError as error:
+                if not isinstance(error.problems[0].actual, int):
+                    raise
         return source, following
 
     # -- responses ------------------------------------------------------------------------------------------------
@@ -99,7 +98,7 @@ class _RegistryReader:
 
     def _with_problems(self, source: Source) -> Source:
         """Add the problems of a response to those of the document."""
-        self.problems.extend(problem.at(file=self.url) for problem in source.problems)
+        self.problems.extend(problem.at(file=self.fetcher.url) for problem in source.problems)
         return source
 
     def _pages(self, members: dict[str, Any], following: str | None) -> dict[str, Any]:
@@ -205,9 +204,3 @@ def _omits_collections(value: Any) -> bool:
         for entity in entities
         for name in entity
     )
-
-
-def _collections_of(value: dict[str, Any]) -> tuple[str, ...]:
-    """Return the collections of a document: groups of a registry, or resources of a group."""
-    xid = parse_xid(value.get("xid"))
-    return tuple(GROUP_TYPES) if xid is None else (GROUP_TYPES[xid.groups][1],)

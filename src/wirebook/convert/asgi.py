@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from wirebook.bindings import AnyMessage, HttpMessage, bytes_of, from_bytes
-from wirebook.convert.checks import check_protocol, not_expressible
+from wirebook.convert.checks import not_expressible, of_protocol
 from wirebook.convert.http_headers import ascii_of, pairs_of, raw_of
 from wirebook.problems import Problem, WirebookError
 
@@ -52,7 +52,7 @@ def request_of(scope: Scope, body: bytes = b"") -> HttpMessage:
     if scope.get("type", "http") != "http":
         text = f"the scope has the type '{scope['type']}'; only 'http' is supported"
         raise WirebookError(Problem("malformed-record", text, expected="http", actual=scope["type"]))
-    path = scope.get("raw_path") or _encoded(scope["path"])
+    path = scope.get("raw_path") or quote(scope["path"], safe="/%:@!$&'()*+,;=~").encode()
     query = scope.get("query_string") or b""
     target = (path + b"?" + query if query else path).decode("latin-1")
     return HttpMessage(
@@ -60,13 +60,9 @@ def request_of(scope: Scope, body: bytes = b"") -> HttpMessage:
     )
 
 
-def _encoded(path: str) -> bytes:
-    return quote(path, safe="/%:@!$&'()*+,;=~").encode()
-
-
 def scope_of(wire: AnyMessage) -> tuple[dict[str, Any], bytes]:
     """Return the scope and the body of a request, for a test or a gateway. Raises: as `events_of`"""
-    http = _http(wire)
+    http = of_protocol(wire, NAME, HttpMessage)
     if http.method is None:
         raise not_expressible(NAME, "protocoloptions.method", "present in a request", None)
     path, _, query = ascii_of(http.target or "/", NAME).partition(b"?")
@@ -87,7 +83,7 @@ def scope_of(wire: AnyMessage) -> tuple[dict[str, Any], bytes]:
 
 def events_of(wire: AnyMessage) -> list[dict[str, Any]]:
     """Return the events that send a response. Raises: WirebookError (``not-expressible``)"""
-    http = _http(wire)
+    http = of_protocol(wire, NAME, HttpMessage)
     if http.status is None:
         raise not_expressible(NAME, "protocoloptions.status", "present in a response", None)
     headers = [(name.lower(), value) for name, value in raw_of(http, NAME)]
@@ -95,9 +91,3 @@ def events_of(wire: AnyMessage) -> list[dict[str, Any]]:
         {"type": "http.response.start", "status": http.status, "headers": headers},
         {"type": "http.response.body", "body": bytes_of(http.body) or b""},
     ]
-
-
-def _http(wire: AnyMessage) -> HttpMessage:
-    check_protocol(wire, NAME, HttpMessage)
-    assert isinstance(wire, HttpMessage)
-    return wire

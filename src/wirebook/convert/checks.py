@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from wirebook.bindings.headers import CONTROL, NOT_IN_NAME
-from wirebook.bindings.wire import AnyMessage, Base64, Pair, preview
+from wirebook.bindings.wire import AnyMessage, Base64, Pair, WireMessage, preview
 from wirebook.problems import Problem, WirebookError
+
+Message = TypeVar("Message", bound=WireMessage)
 
 
 def not_expressible(library: str, slot: str, expected: str, actual: Any) -> WirebookError:
@@ -16,11 +18,11 @@ def not_expressible(library: str, slot: str, expected: str, actual: Any) -> Wire
     return WirebookError(Problem("not-expressible", text, slot=slot, expected=expected, actual=preview(actual)))
 
 
-def check_protocol(wire: AnyMessage, library: str, *classes: type[AnyMessage]) -> None:
-    """Check the protocol of a message. Raises: WirebookError (``not-expressible``)"""
-    if not isinstance(wire, classes):
-        expected = " or ".join(cls.protocol for cls in classes)
-        raise not_expressible(library, "protocol", expected, wire.protocol)
+def of_protocol(wire: AnyMessage, library: str, *classes: type[Message]) -> Message:
+    """Return a message that is of one of the classes. Raises: WirebookError (``not-expressible``)"""
+    if isinstance(wire, classes):
+        return wire
+    raise not_expressible(library, "protocol", " or ".join(cls.protocol for cls in classes), wire.protocol)
 
 
 def check_headers(lines: Iterable[Pair] | None, library: str) -> None:

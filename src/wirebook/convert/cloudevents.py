@@ -75,7 +75,11 @@ def event_of(attributes: Mapping[str, Any], payload: Payload | None) -> CloudEve
 
     Raises: WirebookError (``not-expressible``) for names and values that the SDK rejects; matched messages have none
     """
-    values = {name: _plain(value) for name, value in attributes.items() if value is not None}
+    values = {  # subclasses of str (native times) as strings, and bytes as base64
+        name: canonical_text(value) if isinstance(value, (str, bytes)) else value
+        for name, value in attributes.items()
+        if value is not None
+    }
     time = values.pop("time", None)
     times = {} if time is None else {"time": moment(time)}
     try:
@@ -90,11 +94,6 @@ def event_of(attributes: Mapping[str, Any], payload: Payload | None) -> CloudEve
     event.get_attributes().pop("time", None)  # the SDK sets the current time if there is none
     event.get_attributes().update(times)
     return event
-
-
-def _plain(value: Any) -> Any:
-    """Return subclasses of str (native times) as strings, and bytes as base64."""
-    return canonical_text(value) if isinstance(value, (str, bytes)) else value
 
 
 def moment(text: str) -> datetime | str:

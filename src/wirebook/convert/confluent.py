@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import AnyMessage, KafkaRecord, bytes_of, from_bytes
-from wirebook.convert.checks import check_protocol, not_expressible, required
+from wirebook.convert.checks import not_expressible, of_protocol, required
 from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
@@ -45,16 +45,15 @@ def record_of(message: Message) -> KafkaRecord:
 
 def arguments_of(wire: AnyMessage) -> dict[str, Any]:
     """Return the arguments of `Producer.produce`. Raises: WirebookError (``not-expressible``, ``missing-required``)"""
-    check_protocol(wire, NAME, KafkaRecord)
-    assert isinstance(wire, KafkaRecord)
-    arguments: dict[str, Any] = {"topic": required(NAME, "protocoloptions.topic", wire.topic)}
-    arguments |= {"key": bytes_of(wire.key), "value": bytes_of(wire.value)}
-    if wire.headers:
-        arguments["headers"] = [(name, bytes_of(value)) for name, value in wire.headers]
-    if wire.partition is not None:
-        arguments["partition"] = wire.partition
-    if wire.timestamp is not None:
-        arguments["timestamp"] = _milliseconds(wire.timestamp)
+    record = of_protocol(wire, NAME, KafkaRecord)
+    arguments: dict[str, Any] = {"topic": required(NAME, "protocoloptions.topic", record.topic)}
+    arguments |= {"key": bytes_of(record.key), "value": bytes_of(record.value)}
+    if record.headers:
+        arguments["headers"] = [(name, bytes_of(value)) for name, value in record.headers]
+    if record.partition is not None:
+        arguments["partition"] = record.partition
+    if record.timestamp is not None:
+        arguments["timestamp"] = _milliseconds(record.timestamp)
     return arguments
 
 

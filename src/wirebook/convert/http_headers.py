@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wirebook.bindings import Base64, HttpMessage, bytes_of, from_bytes
+from wirebook.bindings import HttpMessage, bytes_of, from_bytes
 from wirebook.bindings.wire import Bytes
 from wirebook.convert.checks import check_headers, not_expressible
 
@@ -18,7 +18,7 @@ def pairs_of(raw: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, Bytes]] | No
 def raw_of(wire: HttpMessage, library: str) -> list[tuple[bytes, bytes]]:
     """Return the headers of a message as bytes. Raises: WirebookError (``not-expressible``)"""
     check_headers(wire.headers, library)
-    return [(name.encode("ascii"), _octets(value)) for name, value in wire.headers or ()]
+    return [(name.encode("ascii"), bytes_of(value) or b"") for name, value in wire.headers or ()]
 
 
 def ascii_of(target: str, library: str) -> bytes:
@@ -26,7 +26,3 @@ def ascii_of(target: str, library: str) -> bytes:
     if not target.isascii() or not target.isprintable() or " " in target:
         raise not_expressible(library, "the target", "printable ASCII, with other characters percent-encoded", target)
     return target.encode()
-
-
-def _octets(value: Bytes) -> bytes:
-    return value.base64 if isinstance(value, Base64) else bytes_of(value) or b""

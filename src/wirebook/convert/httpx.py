@@ -11,7 +11,7 @@ from functools import singledispatch
 import httpx
 
 from wirebook.bindings import AnyMessage, HttpMessage, bytes_of, from_bytes
-from wirebook.convert.checks import check_protocol, not_expressible
+from wirebook.convert.checks import not_expressible, of_protocol
 from wirebook.convert.http_headers import ascii_of, pairs_of, raw_of
 
 NAME = "httpx"
@@ -46,7 +46,7 @@ def request_of(wire: AnyMessage, server: str) -> httpx.Request:
 
     Raises: WirebookError (``not-expressible``)
     """
-    http = _http(wire)
+    http = of_protocol(wire, NAME, HttpMessage)
     if http.method is None:
         raise not_expressible(NAME, "protocoloptions.method", "present in a request", None)
     url, headers = _url(server, http.target), raw_of(http, NAME)
@@ -72,7 +72,7 @@ def _url(server: str, target: str | None) -> httpx.URL:
 
 def response_of(wire: AnyMessage) -> httpx.Response:
     """Return the response. Raises: WirebookError (``not-expressible``)"""
-    http = _http(wire)
+    http = of_protocol(wire, NAME, HttpMessage)
     if http.status is None:
         raise not_expressible(NAME, "protocoloptions.status", "present in a response", None)
     headers = raw_of(http, NAME)
@@ -80,9 +80,3 @@ def response_of(wire: AnyMessage) -> httpx.Response:
         return httpx.Response(http.status, headers=headers, content=bytes_of(http.body))
     except httpx.DecodingError as error:
         raise not_expressible(NAME, "the body", "encoded as its 'content-encoding'", str(error)) from error
-
-
-def _http(wire: AnyMessage) -> HttpMessage:
-    check_protocol(wire, NAME, HttpMessage)
-    assert isinstance(wire, HttpMessage)
-    return wire

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import AnyMessage, NatsMessage, bytes_of, from_bytes
-from wirebook.convert.checks import check_headers, check_protocol, not_expressible, required
+from wirebook.convert.checks import check_headers, not_expressible, of_protocol, required
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -33,13 +33,12 @@ def arguments_of(wire: AnyMessage) -> dict[str, Any]:
 
     Raises: WirebookError (``not-expressible``, ``missing-required``)
     """
-    check_protocol(wire, NAME, NatsMessage)
-    assert isinstance(wire, NatsMessage)
+    message = of_protocol(wire, NAME, NatsMessage)
     return {
-        "subject": required(NAME, "protocoloptions.subject", wire.subject),
-        "payload": bytes_of(wire.data) or b"",
-        "reply": wire.reply_to or "",
-        "headers": _headers(wire) or None,
+        "subject": required(NAME, "protocoloptions.subject", message.subject),
+        "payload": bytes_of(message.data) or b"",
+        "reply": message.reply_to or "",
+        "headers": _headers(message) or None,
     }
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from wirebook.bindings import AnyMessage, Mqtt3Publish, Mqtt5Publish, MqttProperties, bytes_of, from_bytes
-from wirebook.convert.checks import check_protocol, not_expressible, required
+from wirebook.convert.checks import not_expressible, of_protocol, required
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
 
@@ -42,15 +42,14 @@ def record_of(message: MQTTMessage, version: Version | None = None) -> Mqtt3Publ
 
 def arguments_of(wire: AnyMessage) -> dict[str, Any]:
     """Return the arguments of `Client.publish`. Raises: WirebookError (``not-expressible``, ``missing-required``)"""
-    check_protocol(wire, NAME, Mqtt3Publish, Mqtt5Publish)
-    assert isinstance(wire, Mqtt3Publish | Mqtt5Publish)
+    publish = of_protocol(wire, NAME, Mqtt3Publish, Mqtt5Publish)
     arguments = {
-        "topic": required(NAME, "protocoloptions.topic_name", wire.topic),
-        "payload": bytes_of(wire.payload),
-        "qos": wire.qos or 0,
-        "retain": bool(wire.retain),
+        "topic": required(NAME, "protocoloptions.topic_name", publish.topic),
+        "payload": bytes_of(publish.payload),
+        "qos": publish.qos or 0,
+        "retain": bool(publish.retain),
     }
-    return arguments | ({"properties": properties_of(wire)} if isinstance(wire, Mqtt5Publish) else {})
+    return arguments | ({"properties": properties_of(publish)} if isinstance(publish, Mqtt5Publish) else {})
 
 
 # -- shared with aiomqtt, which uses paho's properties -----------------------------------------------------------------
@@ -62,15 +61,13 @@ def publish_of(message: Any, topic: str, payload: bytes, version: Version | None
     common = {"topic": topic, "qos": message.qos, "retain": bool(message.retain), "payload": body}
     if (version or ("3.1.1" if properties is None else "5.0")) == "3.1.1":
         return Mqtt3Publish(**common)
-    pairs = [(name, value) for name, value in getattr(properties, "UserProperty", ())]
-    return Mqtt5Publish(**common, properties=_wire_properties(properties), user_properties=pairs or None)
-
-
-def _wire_properties(properties: Properties | None) -> MqttProperties | None:
     values = {name: getattr(properties, own) for name, own in PROPERTIES.items() if hasattr(properties, own)}
     if "correlation_data" in values:
         values["correlation_data"] = from_bytes(values["correlation_data"])
-    return MqttProperties(**values) if values else None
+    pairs = [(name, value) for name, value in getattr(properties, "UserProperty", ())]
+    return Mqtt5Publish(
+        **common, properties=MqttProperties(**values) if values else None, user_properties=pairs or None
+    )
 
 
 def properties_of(wire: Mqtt5Publish) -> Properties:

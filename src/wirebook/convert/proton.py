@@ -17,7 +17,7 @@ from uuid import UUID
 from wirebook.bindings import AmqpMessage, AnyMessage, Base64, bytes_of, from_bytes
 from wirebook.bindings.amqp import check_sections
 from wirebook.bindings.amqp_types import type_of
-from wirebook.convert.checks import check_protocol, not_expressible
+from wirebook.convert.checks import not_expressible, of_protocol
 from wirebook.problems import WirebookError
 from wirebook.problems.extras import library
 
@@ -122,32 +122,25 @@ def _wire_value(value: Any) -> Any:
 
 def message_of(wire: AnyMessage) -> Message:
     """Return the message that a sender sends. Raises: WirebookError (``not-expressible``, ``missing-extra``)"""
-    check_protocol(wire, NAME, AmqpMessage)
-    assert isinstance(wire, AmqpMessage)
-    if wire.footer:
-        raise not_expressible(NAME, "protocoloptions.footer", "absent", sorted(wire.footer))
-    if problems := tuple(check_sections(wire)):
+    amqp = of_protocol(wire, NAME, AmqpMessage)
+    if amqp.footer:
+        raise not_expressible(NAME, "protocoloptions.footer", "absent", sorted(amqp.footer))
+    if problems := tuple(check_sections(amqp)):
         raise WirebookError(*problems)
-    message: Message = library("proton").Message()
-    _fill_body(message, wire)
-    for name, value in (wire.header or {}).items():
+    proton = library("proton")
+    message: Message = proton.Message()
+    message.inferred = amqp.body_section != "amqp-value"
+    message.body = bytes_of(amqp.body) if message.inferred or isinstance(amqp.body, Base64) else amqp.body
+    for name, value in (amqp.header or {}).items():
         setattr(message, name.replace("-", "_"), value / 1000 if name == "ttl" else value)
-    for name, value in (wire.properties or {}).items():
+    for name, value in (amqp.properties or {}).items():
         _fill_property(message, name, value)
     for field, own in ANNOTATIONS.items():
-        section = getattr(wire, field)
-        if section:
-            symbol = library("proton").symbol
-            setattr(message, own, {symbol(name): _own_value(value) for name, value in section.items()})
-    applied = wire.application_properties
+        if section := getattr(amqp, field):
+            setattr(message, own, {proton.symbol(name): _own_value(value) for name, value in section.items()})
+    applied = amqp.application_properties
     message.properties = {name: _own_value(value) for name, value in applied.items()} if applied else None
     return message
-
-
-def _fill_body(message: Message, wire: AmqpMessage) -> None:
-    is_value = wire.body_section == "amqp-value"
-    message.inferred = not is_value
-    message.body = wire.body if is_value and not isinstance(wire.body, Base64) else bytes_of(wire.body)
 
 
 def _fill_property(message: Message, name: str, value: Any) -> None:

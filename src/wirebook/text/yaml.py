@@ -136,7 +136,10 @@ class _YamlBuilder:
     def _MappingEndEvent(self, event: Any) -> None:
         top = self.stack.pop()
         for merged in top.merges:
-            self._merge(event, top, merged)
+            if not isinstance(merged, dict):
+                self._raise(event, "syntax-error", "the value of '<<' must be a mapping or a sequence of mappings")
+            for key, value in merged.items():
+                top.value.setdefault(key, value)
         self._add_value(event, top.value, top.anchor, top.values)
 
     def _SequenceEndEvent(self, event: Any) -> None:
@@ -181,21 +184,15 @@ class _YamlBuilder:
             top.merges += value if isinstance(value, list) else [value]
             top.key = None
         else:
-            if top.duplicate is not None:
-                self._add_duplicate(top, value)
-            else:
+            if top.duplicate is None:
                 top.value[top.key] = value
+            else:
+                pointer, same = self.current_pointer(), are_equal(top.value[top.key], value)
+                problem = duplicate_member(self.name, pointer, self.places[pointer], top.duplicate, are_equal=same)
+                if not same:
+                    raise WirebookError(problem)
+                self.problems.append(problem)
             top.key = None
-
-    def _add_duplicate(self, top: _OpenNode, value: Any) -> None:
-        """Report the value of a duplicate key if it is equal to the first one, else raise duplicate-member."""
-        assert top.duplicate is not None
-        pointer = self.current_pointer()
-        same = are_equal(top.value[top.key], value)
-        problem = duplicate_member(self.name, pointer, self.places[pointer], top.duplicate, are_equal=same)
-        if not same:
-            raise WirebookError(problem)
-        self.problems.append(problem)
 
     def _open(self, event: Any, value: Any, kind: str) -> None:
         if self._is_key():
@@ -208,12 +205,6 @@ class _YamlBuilder:
         if self.stack and isinstance(self.stack[-1].value, list):
             self.places.setdefault(pointer, _place(event))
         self.stack.append(_OpenNode(value, pointer, event.anchor))
-
-    def _merge(self, event: Any, top: _OpenNode, merged: Any) -> None:
-        if not isinstance(merged, dict):
-            self._raise(event, "syntax-error", "the value of '<<' must be a mapping or a sequence of mappings")
-        for key, value in merged.items():
-            top.value.setdefault(key, value)
 
     def _scalar(self, event: Any) -> Any:
         if event.tag is not None and (event.tag not in TAGS or TAGS[event.tag] in ("map", "seq")):
