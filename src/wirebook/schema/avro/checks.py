@@ -39,7 +39,7 @@ def mismatch(name: Callable[[AvroType], str]) -> Check:
 
 
 def checked(test: Callable[[Any], bool], reject: Check) -> Check:
-    """Return a check that accepts the values that pass `test` unchanged and passes the others to `wrong`."""
+    """Return a check that accepts the values that pass `test` unchanged and passes the others to `reject`."""
 
     def check(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
         if not test(value):
@@ -71,6 +71,30 @@ def check_bytes(octets_of: Callable[[Any], bytes | None], reject: Check) -> Chec
         if octets is None or (type_.kind == "fixed" and len(octets) != type_.size):
             reject(type_, value, pointer, mismatches)
         return octets
+
+    return check
+
+
+def check_array(is_array: Callable[[Any], bool], check_item: Check, reject: Check) -> Check:
+    """Return a check of arrays, whose items are checked by `check_item`."""
+
+    def check(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
+        if not is_array(value):
+            return reject(type_, value, pointer, mismatches)
+        assert type_.items is not None
+        return [check_item(type_.items, item, child(pointer, index), mismatches) for index, item in enumerate(value)]
+
+    return check
+
+
+def check_map(is_map: Callable[[Any], bool], check_item: Check, reject: Check) -> Check:
+    """Return a check of maps, whose values are checked by `check_item`."""
+
+    def check(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
+        if not is_map(value):
+            return reject(type_, value, pointer, mismatches)
+        assert type_.items is not None
+        return {key: check_item(type_.items, item, child(pointer, key), mismatches) for key, item in value.items()}
 
     return check
 

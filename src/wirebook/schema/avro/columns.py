@@ -28,7 +28,6 @@ from wirebook.schema.scalar_columns import (
     JSON,
     LOCAL_TIME,
     TEXT,
-    unchanged,
 )
 
 MAX_LEVELS = 32
@@ -36,6 +35,7 @@ MAX_LEVELS = 32
 MAX_COLUMNS = 4000
 """The most types that have columns."""
 _EPOCH, _EPOCH_UTC, _DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
+_MILLISECOND, _MICROSECOND = timedelta(milliseconds=1), timedelta(microseconds=1)
 _WIDE = Context(prec=1000)
 
 
@@ -71,8 +71,10 @@ class _AvroColumns:
         return LOGICAL[type_.logical](type_) if type_.logical else PLAIN[type_.kind]
 
 
-def _scalar(name: str, arrow: pa.DataType, cell: Callable[[Any], Cell] = unchanged, **more: Any) -> ScalarColumn:
-    return ScalarColumn(name, arrow, more.pop("decoded_type", arrow), {}, cell, **more)
+def _scalar(
+    name: str, arrow: pa.DataType, cell: Callable[[Any], Cell], decoded_type: pa.DataType | None = None
+) -> ScalarColumn:
+    return ScalarColumn(name, arrow, decoded_type or arrow, {}, cell)
 
 
 PLAIN: dict[str, ScalarColumn] = {
@@ -92,21 +94,14 @@ PLAIN: dict[str, ScalarColumn] = {
 # -- logical types: the cell of an encoded value -----------------------------------------------------------------------
 
 
-def _moment(base: datetime, unit: str) -> Callable[[Any], Cell]:
+def _moment(base: date, unit: timedelta) -> Callable[[int], Cell]:
     def cell(value: int) -> Cell:
         try:
-            return base + timedelta(**{unit: value}), NOTHING
+            return base + value * unit, NOTHING
         except OverflowError:
             return None, value
 
     return cell
-
-
-def _days(value: int) -> Cell:
-    try:
-        return _DAY + timedelta(days=value), NOTHING
-    except OverflowError:
-        return None, value
 
 
 def _uuid(type_: AvroType) -> ScalarColumn:
@@ -136,11 +131,11 @@ def _duration(value: bytes) -> Cell:
     return dict(zip(DURATION.names, struct.unpack("<III", value), strict=True)), NOTHING
 
 
-_INSTANT_MILLIS = _scalar("timestamp-millis", INSTANT, _moment(_EPOCH_UTC, "milliseconds"), decoded_type=pa.int64())
-_INSTANT_MICROS = _scalar("timestamp-micros", INSTANT, _moment(_EPOCH_UTC, "microseconds"), decoded_type=pa.int64())
-_LOCAL_MILLIS = _scalar("local-timestamp-millis", LOCAL_TIME, _moment(_EPOCH, "milliseconds"), decoded_type=pa.int64())
-_LOCAL_MICROS = _scalar("local-timestamp-micros", LOCAL_TIME, _moment(_EPOCH, "microseconds"), decoded_type=pa.int64())
-_DATE = _scalar("date", pa.date32(), _days, decoded_type=pa.int32())
+_INSTANT_MILLIS = _scalar("timestamp-millis", INSTANT, _moment(_EPOCH_UTC, _MILLISECOND), pa.int64())
+_INSTANT_MICROS = _scalar("timestamp-micros", INSTANT, _moment(_EPOCH_UTC, _MICROSECOND), pa.int64())
+_LOCAL_MILLIS = _scalar("local-timestamp-millis", LOCAL_TIME, _moment(_EPOCH, _MILLISECOND), pa.int64())
+_LOCAL_MICROS = _scalar("local-timestamp-micros", LOCAL_TIME, _moment(_EPOCH, _MICROSECOND), pa.int64())
+_DATE = _scalar("date", pa.date32(), _moment(_DAY, timedelta(days=1)), pa.int32())
 _DURATION = _scalar("duration", DURATION, _duration)
 LOGICAL: dict[str, Callable[[AvroType], ScalarColumn]] = {
     "decimal": _decimal,

@@ -8,6 +8,7 @@ Spec: Avro 1.11; schema/spec.md#433-apache-avro-schema (a record of the document
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -55,7 +56,7 @@ def compile_avro(source: SchemaSource) -> CompiledSchema | Unsupported:
 
     Problems: schema-not-compilable
     """
-    label = f"Avro/{source.format.version}" if source.format.version else "Avro"
+    label = str(source.format)
     try:
         root, names = parse_types(source.document, source.resolve)
         type_ = _named_type(names, source.fragment) if source.fragment else root
@@ -110,8 +111,7 @@ class AvroReader(SchemaReader):
         decoded = from_json(self.type, value, "", mismatches)
         if not mismatches.entries:
             return self.decoded(decoded)
-        problems = tuple(_problem(*entry) for entry in sorted(mismatches.entries, key=str))
-        return DecodedPayload(value, None, problems, "invalid-payload")
+        return DecodedPayload(value, None, _problems(mismatches.entries), "invalid-payload")
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
         """Write a value: in the JSON encoding if the content type is JSON, else in the binary encoding."""
@@ -121,8 +121,11 @@ class AvroReader(SchemaReader):
         except RecursionError:
             return Encoded(None, (Problem("payload-too-deep", "the value is nested too deeply", slot="payload"),))
         if mismatches.entries:
-            entries = ((pointer, expected, _json_value(actual)) for pointer, expected, actual in mismatches.entries)
-            return Encoded(None, tuple(_problem(*entry) for entry in sorted(entries, key=str)))
+            shown = (
+                (pointer, expected, value if isinstance(value, str | bool | int | float | None) else repr(value))
+                for pointer, expected, value in mismatches.entries
+            )
+            return Encoded(None, _problems(shown))
         if is_json(content_type):
             return json_payload(to_json(self.type, normalised), str(content_type))
         return Encoded(Payload(to_binary(self.type, normalised), content_type=content_type or MEDIA_TYPE))
@@ -153,16 +156,15 @@ class AvroReader(SchemaReader):
         return with_others(self, payloads, reading)
 
 
-def _json_value(value: Any) -> Any:
-    """Return a value of an application as a problem shows it: a JSON scalar, or its text."""
-    return value if isinstance(value, str | bool | int | float | None) else repr(value)
-
-
-def _problem(pointer: str, expected: Any, actual: Any) -> Problem:
-    keyword, value = next(iter(expected.items()))
-    listed = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    message = MESSAGES[keyword].format(listed)
-    return Problem("payload-invalid", message, slot=f"payload#{pointer}", expected=expected, actual=preview(actual))
+def _problems(mismatches: Iterable[tuple[str, Any, Any]]) -> tuple[Problem, ...]:
+    """Return the problem of each mismatch (pointer, expected, actual), in the order of their texts."""
+    problems = []
+    for pointer, expected, actual in sorted(mismatches, key=str):
+        keyword, value = next(iter(expected.items()))
+        message = MESSAGES[keyword].format(", ".join(map(str, value)) if isinstance(value, list) else value)
+        slot = f"payload#{pointer}"
+        problems.append(Problem("payload-invalid", message, slot=slot, expected=expected, actual=preview(actual)))
+    return tuple(problems)
 
 
 MESSAGES: Final = {

@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from wirebook.schema.avro.types import AvroType
-from wirebook.schema.layout import NOTHING
+from wirebook.schema.layout import NOTHING, ScalarColumn
 from wirebook.schema.scalar_columns import DATE, TIMESTAMP
 
 _EPOCH, _EPOCH_UTC, _DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
@@ -30,8 +30,9 @@ def encoded_value(type_: AvroType, value: Any) -> Any:
     """Return the value that encodes `value`."""
     if not type_.logical:
         return value
+    encode = ENCODED.get(type_.logical)
     try:
-        return ENCODED.get(type_.logical, _same)(type_, value)
+        return value if encode is None else encode(type_, value)
     except (InvalidOperation, Inexact, OverflowError, ValueError, struct.error):
         return value
 
@@ -45,19 +46,22 @@ def from_plain(type_: AvroType, value: Any) -> Any:
     return value if read is None or isinstance(value, bool) else read(value)
 
 
-def _instant(value: Any) -> Any:
-    cell, left = TIMESTAMP.cell(value) if isinstance(value, str) else (None, value)
-    return value if cell is None or left is not NOTHING else cell
+def _read(column: ScalarColumn) -> Callable[[Any], Any]:
+    """Return the function that reads texts as the column does; it returns any other value unchanged."""
+
+    def read(value: Any) -> Any:
+        cell, left = column.cell(value) if isinstance(value, str) else (None, value)
+        return value if cell is None or left is not NOTHING else cell
+
+    return read
+
+
+_instant = _read(TIMESTAMP)
 
 
 def _local(value: Any) -> Any:
     moment = _instant(f"{value}Z") if isinstance(value, str) else value
     return moment.replace(tzinfo=None) if isinstance(moment, datetime) and moment is not value else value
-
-
-def _date(value: Any) -> Any:
-    cell, left = DATE.cell(value) if isinstance(value, str) else (None, value)
-    return value if cell is None or left is not NOTHING else cell
 
 
 def _number(value: Any) -> Any:
@@ -68,16 +72,12 @@ def _number(value: Any) -> Any:
 
 PLAIN: dict[str, Callable[[Any], Any]] = {
     "decimal": _number,
-    "date": _date,
+    "date": _read(DATE),
     "timestamp-millis": _instant,
     "timestamp-micros": _instant,
     "local-timestamp-millis": _local,
     "local-timestamp-micros": _local,
 }
-
-
-def _same(type_: AvroType, value: Any) -> Any:  # noqa: ARG001
-    return value
 
 
 def _moment(unit: timedelta) -> Callable[[AvroType, Any], Any]:

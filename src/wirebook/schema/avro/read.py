@@ -44,29 +44,13 @@ def decode(decoder: Decoder, data: bytes, depth: int) -> Any:
 
 
 def decoder_of(type_: AvroType, known: dict[int, Decoder] | None = None) -> Decoder:
-    """Return the decoder of a type. A named type that is used again is looked up in `known` when it is called."""
+    """Return the decoder of a type. `known` are the decoders made so far, by the identity of their types."""
     known = {} if known is None else known
-    if type_.name and id(type_) in known:
-        return _later(id(type_), known)
-    if type_.name:
-        known[id(type_)] = _unmade
-    decoder = DECODERS[type_.kind](type_, known)
-    if type_.name:
-        known[id(type_)] = decoder
-    return decoder
-
-
-def _later(key: int, known: dict[int, Decoder]) -> Decoder:
-    """Return a decoder that looks up another one, which may not be made yet."""
-
-    def read(data: bytes, at: int, depth: int) -> tuple[Any, int]:
-        return known[key](data, at, depth)
-
-    return read
-
-
-def _unmade(*_: Any) -> tuple[Any, int]:
-    raise AssertionError("a decoder is called before it is made")
+    key = id(type_)
+    if key not in known:
+        known[key] = lambda data, at, depth: known[key](data, at, depth)  # noqa: PLW0108  (a type inside itself)
+        known[key] = DECODERS[type_.kind](type_, known)
+    return known[key]
 
 
 # -- primitive types --------------------------------------------------------------------------------------------------

@@ -53,10 +53,6 @@ def read_values(type_: AvroType, cursor: Cursor) -> pa.Array:
 # -- scalars ----------------------------------------------------------------------------------------------------------
 
 
-def _null(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
-    return pa.nulls(len(cursor), pa.string())
-
-
 def _boolean(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
     values = cursor.octets()
     cursor.require(values <= 1)
@@ -68,22 +64,6 @@ def _ints(cursor: Cursor, low: int = -(2**31), high: int = 2**31 - 1) -> Array:
     values = cursor.longs()
     cursor.require((values >= low) & (values <= high))
     return np.where(cursor.good, values, 0)
-
-
-def _int(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
-    return pa.array(_ints(cursor).astype(np.int32))
-
-
-def _long(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
-    return pa.array(cursor.longs())
-
-
-def _float(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
-    return pa.array(cursor.eight(4).astype(np.uint32).view(np.float32))
-
-
-def _double(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
-    return pa.array(cursor.eight().view(np.float64))
 
 
 def _bytes(type_: AvroType, cursor: Cursor) -> pa.Array:
@@ -116,16 +96,12 @@ def _enum(type_: AvroType, cursor: Cursor) -> pa.Array:
 
 
 def _moment(arrow: pa.DataType, factor: int) -> Callable[[AvroType, Cursor], pa.Array]:
-    low, high = (MILLIS[0], MILLIS[1]) if factor == 1000 else (MILLIS[0] * 1000, MILLIS[1] * 1000 + 999)
+    low, high = MILLIS if factor == 1000 else (MILLIS[0] * 1000, MILLIS[1] * 1000 + 999)
 
     def read(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
         return pa.array(_ints(cursor, low, high) * factor).view(arrow)
 
     return read
-
-
-def _date(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
-    return pa.array(_ints(cursor, *DAYS).astype(np.int32)).view(pa.date32())
 
 
 def _decimal(type_: AvroType, cursor: Cursor) -> pa.Array:
@@ -163,7 +139,7 @@ def _duration(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
 LOGICAL: dict[str, Callable[[AvroType, Cursor], pa.Array]] = {
     "decimal": _decimal,
     "uuid": _uuid,
-    "date": _date,
+    "date": lambda _, cursor: pa.array(_ints(cursor, *DAYS).astype(np.int32)).view(pa.date32()),
     "timestamp-millis": _moment(INSTANT, 1000),
     "timestamp-micros": _moment(INSTANT, 1),
     "local-timestamp-millis": _moment(LOCAL_TIME, 1000),
@@ -276,12 +252,12 @@ def _with_repeats(owners: list[Array], keys: pa.Array, count: int) -> Array:
 
 
 READERS: dict[str, Callable[[AvroType, Cursor], Any]] = {
-    "null": _null,
+    "null": lambda _, cursor: pa.nulls(len(cursor), pa.string()),
     "boolean": _boolean,
-    "int": _int,
-    "long": _long,
-    "float": _float,
-    "double": _double,
+    "int": lambda _, cursor: pa.array(_ints(cursor).astype(np.int32)),
+    "long": lambda _, cursor: pa.array(cursor.longs()),
+    "float": lambda _, cursor: pa.array(cursor.eight(4).astype(np.uint32).view(np.float32)),
+    "double": lambda _, cursor: pa.array(cursor.eight().view(np.float64)),
     "bytes": _bytes,
     "fixed": _bytes,
     "string": _string,

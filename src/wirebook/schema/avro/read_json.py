@@ -18,9 +18,11 @@ from wirebook.schema.avro.checks import (
     Check,
     Mismatches,
     bytes_of_characters,
+    check_array,
     check_bytes,
     check_enum,
     check_field_names,
+    check_map,
     checked,
     is_integer,
     mismatch,
@@ -41,8 +43,7 @@ _reject = mismatch(attrgetter("branch_name"))
 
 def _floating(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > MAX_FLOAT[type_.kind]:
-        _reject(type_, value, pointer, mismatches)
-        return None
+        return _reject(type_, value, pointer, mismatches)
     return SINGLE.unpack(SINGLE.pack(value))[0] if type_.kind == "float" else float(value)
 
 
@@ -54,20 +55,6 @@ def _record(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -
         mismatches.add(pointer, {"required": name}, None)
     return {name: from_json(field, value[name], child(pointer, name), mismatches)
             for name, field in type_.fields if name in value}  # fmt: skip
-
-
-def _array(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-    if not isinstance(value, list):
-        return _reject(type_, value, pointer, mismatches)
-    assert type_.items is not None
-    return [from_json(type_.items, item, child(pointer, index), mismatches) for index, item in enumerate(value)]
-
-
-def _map(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-    if not isinstance(value, dict):
-        return _reject(type_, value, pointer, mismatches)
-    assert type_.items is not None
-    return {key: from_json(type_.items, item, child(pointer, key), mismatches) for key, item in value.items()}
 
 
 def _union(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
@@ -96,7 +83,7 @@ READERS: dict[str, Check] = {
     "fixed": _bytes,
     "enum": check_enum,
     "record": _record,
-    "array": _array,
-    "map": _map,
+    "array": check_array(lambda value: isinstance(value, list), from_json, _reject),
+    "map": check_map(lambda value: isinstance(value, dict), from_json, _reject),
     "union": _union,
 }

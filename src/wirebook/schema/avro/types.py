@@ -239,21 +239,13 @@ def _with_logical_type(type_: AvroType, schema: dict[str, Any]) -> AvroType:
     return type_
 
 
-def is_recursive(type_: AvroType) -> bool:
+def is_recursive(type_: AvroType, known: dict[int, bool] | None = None) -> bool:
     """Whether a type contains itself, or a type that does. Cost: linear in the types, however often each is used."""
-    return _is_recursive(type_, set(), set())
-
-
-def _is_recursive(type_: AvroType, ancestors: set[int], done: set[int]) -> bool:
-    if id(type_) in done:
-        return False
-    if id(type_) in ancestors:
-        return True
-    ancestors.add(id(type_))
-    is_cyclic = any(_is_recursive(child, ancestors, done) for child in type_.children)
-    ancestors.discard(id(type_))
-    done.add(id(type_))
-    return is_cyclic
+    known = {} if known is None else known
+    if id(type_) not in known:
+        known[id(type_)] = True  # for a use of the type inside itself
+        known[id(type_)] = any(is_recursive(child, known) for child in type_.children)
+    return known[id(type_)]
 
 
 def expanded_size(type_: AvroType, known: dict[int, int] | None = None) -> int:

@@ -19,9 +19,11 @@ from wirebook.schema.avro.checks import (
     Check,
     Mismatches,
     bytes_of_characters,
+    check_array,
     check_bytes,
     check_enum,
     check_field_names,
+    check_map,
     checked,
     is_integer,
     mismatch,
@@ -77,20 +79,6 @@ def _default(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) 
     if type_.kind == "union":
         return 0, type_.branches[0], normalise(type_.branches[0], value, pointer, mismatches)
     return normalise(type_, value, pointer, mismatches)
-
-
-def _array(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-    if not isinstance(value, list | tuple):
-        return _reject(type_, value, pointer, mismatches)
-    assert type_.items is not None
-    return [normalise(type_.items, item, child(pointer, index), mismatches) for index, item in enumerate(value)]
-
-
-def _map(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-    if not isinstance(value, dict) or not all(map(_is_text, value)):
-        return _reject(type_, value, pointer, mismatches)
-    assert type_.items is not None
-    return {key: normalise(type_.items, item, child(pointer, key), mismatches) for key, item in value.items()}
 
 
 def _union(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
@@ -169,8 +157,8 @@ NORMALISERS: dict[str, Check] = {
     "fixed": _octets,
     "enum": check_enum,
     "record": _record,
-    "array": _array,
-    "map": _map,
+    "array": check_array(lambda value: isinstance(value, list | tuple), normalise, _reject),
+    "map": check_map(lambda value: isinstance(value, dict) and all(map(_is_text, value)), normalise, _reject),
     "union": _union,
 }
 
