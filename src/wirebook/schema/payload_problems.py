@@ -7,6 +7,7 @@ from typing import Any, Final
 from wirebook.problems import Problem
 from wirebook.schema.layout import json_text
 from wirebook.schema.reader import DecodedPayload, Failure, PayloadLimits, Unsupported
+from wirebook.schema.source import UnnamedTypeError
 from wirebook.text.json import JsonError
 from wirebook.text.pointers import format_pointer
 from wirebook.text.preview import MAX_PREVIEW, shortened
@@ -36,14 +37,23 @@ def too_large(raw: bytes, limits: PayloadLimits) -> JsonError:
 
 
 def not_compilable(label: str, error: Exception) -> Unsupported:
-    """Return the replacement for a schema that `error` keeps from being compiled (``schema-not-compilable``)."""
+    """Return the replacement for a schema that `error` keeps from being compiled.
+
+    Problems: unnamed-type, schema-not-compilable
+    """
+    code = "unnamed-type" if isinstance(error, UnnamedTypeError) else "schema-not-compilable"
     message = preview(getattr(error, "message", None) or str(error))
     if pointer := format_pointer(getattr(error, "instance_path", ())):
         message = f"{message}, at '{preview(pointer)}'"
-    return Unsupported(label, (Problem(code="schema-not-compilable", slot="payload", message=message),))
+    return Unsupported(label, (Problem(code=code, slot="payload", message=message),))
 
 
 def preview(value: Any) -> Any:
     """Return `value` as a problem shows it: unchanged, or the beginning of its JSON text if that is long."""
     text = value if isinstance(value, str) else json_text(value)
     return value if len(text) <= MAX_PREVIEW else shortened(text)
+
+
+def listed(names: list[str]) -> str:
+    """Return names as a problem lists them: at most ten, in quotes."""
+    return ", ".join(f"'{name}'" for name in names[:10]) + (", ..." if len(names) > 10 else "")

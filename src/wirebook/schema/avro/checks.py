@@ -75,11 +75,11 @@ def check_bytes(octets_of: Callable[[Any], bytes | None], reject: Check) -> Chec
     return check
 
 
-def check_array(is_array: Callable[[Any], bool], check_item: Check, reject: Check) -> Check:
-    """Return a check of arrays, whose items are checked by `check_item`."""
+def check_array(classes: Any, check_item: Check, reject: Check) -> Check:
+    """Return a check of arrays, which are instances of `classes`: list, or (list, tuple)."""
 
     def check(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-        if not is_array(value):
+        if not isinstance(value, classes):
             return reject(type_, value, pointer, mismatches)
         assert type_.items is not None
         return [check_item(type_.items, item, child(pointer, index), mismatches) for index, item in enumerate(value)]
@@ -87,11 +87,11 @@ def check_array(is_array: Callable[[Any], bool], check_item: Check, reject: Chec
     return check
 
 
-def check_map(is_map: Callable[[Any], bool], check_item: Check, reject: Check) -> Check:
-    """Return a check of maps, whose values are checked by `check_item`."""
+def check_map(check_item: Check, reject: Check, is_key: Callable[[Any], bool] | None = None) -> Check:
+    """Return a check of maps, whose keys pass the test `is_key` if there is one."""
 
     def check(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-        if not is_map(value):
+        if not isinstance(value, dict) or (is_key is not None and not all(map(is_key, value))):
             return reject(type_, value, pointer, mismatches)
         assert type_.items is not None
         return {key: check_item(type_.items, item, child(pointer, key), mismatches) for key, item in value.items()}

@@ -83,7 +83,7 @@ READERS: dict[str, Check] = {
     "fixed": _bytes,
     "enum": check_enum,
     "record": _record,
-    "array": check_array(lambda value: isinstance(value, list), from_json, _reject),
-    "map": check_map(lambda value: isinstance(value, dict), from_json, _reject),
+    "array": check_array(list, from_json, _reject),
+    "map": check_map(from_json, _reject),
     "union": _union,
 }

@@ -157,8 +157,8 @@ NORMALISERS: dict[str, Check] = {
     "fixed": _octets,
     "enum": check_enum,
     "record": _record,
-    "array": check_array(lambda value: isinstance(value, list | tuple), normalise, _reject),
-    "map": check_map(lambda value: isinstance(value, dict) and all(map(_is_text, value)), normalise, _reject),
+    "array": check_array((list, tuple), normalise, _reject),
+    "map": check_map(normalise, _reject, _is_text),
     "union": _union,
 }
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorSet
@@ -21,6 +20,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from wirebook.schema.incompatibilities import Incompatibility, Steps
 from wirebook.schema.protobuf.columns import Descriptor
 from wirebook.schema.protobuf.compatibility_imports import is_stub, lenient_files
+from wirebook.schema.protobuf.source import messages_of
 from wirebook.schema.source import SchemaSource
 
 F = FieldDescriptorProto
@@ -43,11 +43,8 @@ def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
 
     Raises: TooComplexError, ProtocError
     """
-    return list(
-        _MessageComparison(
-            _ProtobufFile(*lenient_files(old)), _ProtobufFile(*lenient_files(new)), Steps()
-        ).incompatibilities()
-    )
+    before, after = (_ProtobufFile(*lenient_files(source)) for source in (old, new))
+    return list(_MessageComparison(before, after, Steps()).incompatibilities())
 
 
 @dataclass(frozen=True)
@@ -78,13 +75,13 @@ class _ProtobufFile:
         self.package, self.own = "", list[str]()
         for file in files.file:
             self.pool.Add(file)
-            prefix = f"{file.package}." if file.package else ""
-            messages = dict(_messages(file.message_type, prefix))
+            messages = {name: message for name, _, message in messages_of(file)}
             self.protos |= messages
             if is_stub(file.name):
                 self.stubs |= messages.keys()
             if file.name == root:
-                self.package, self.own = file.package, [f"{prefix}{message.name}" for message in file.message_type]
+                self.package = file.package
+                self.own = [name for name, place, _ in messages_of(file) if len(place) == 1]
 
     def members(self, name: str) -> dict[int, _Member]:
         """Return the fields of a message, and its extensions, by number."""
@@ -93,17 +90,6 @@ class _ProtobufFile:
         declared = [_Member(field, _oneof(message, proto)) for proto, field in fields]
         extensions = map(_Member, self.pool.FindAllExtensions(descriptor))
         return {member.field.number: member for member in [*declared, *extensions]}
-
-    def enum(self, member: _Member) -> tuple[dict[str, int], bool]:
-        """Return the numbers of an enum by name, and whether the enum is closed."""
-        enum = member.field.enum_type
-        return {value.name: value.number for value in enum.values}, bool(enum.is_closed)
-
-
-def _messages(messages: Any, prefix: str) -> Iterator[tuple[str, DescriptorProto]]:
-    for message in messages:
-        yield f"{prefix}{message.name}", message
-        yield from _messages(message.nested_type, f"{prefix}{message.name}.")
 
 
 def _oneof(message: DescriptorProto, field: FieldDescriptorProto) -> str | None:
@@ -144,11 +130,10 @@ class _MessageComparison:
         self.steps.take(1 + len(old_members) + len(new_members))
         for number, member in sorted(new_members.items()):
             path = f"{new}.{member.field.name}"
-            yield from (
-                self._field(old_members[number], member, path)
-                if number in old_members
-                else _added(before, member, path)
-            )
+            if number in old_members:
+                yield from self._field(old_members[number], member, path)
+            else:
+                yield from _added(before, member, path)
         yield from _oneofs(old_members, new_members, new)
 
     def _field(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
@@ -166,23 +151,22 @@ class _MessageComparison:
             yield Incompatibility(path, "type-changed", old.described, new.described)
 
     def _messages(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
-        names = old.type_name, new.type_name
-        if names[0] in self.old.stubs or names[1] in self.new.stubs:
-            if names[0] != names[1]:
-                yield Incompatibility(path, "type-changed", *names)
-            return
-        self._wait(*names)
+        if old.type_name not in self.old.stubs and new.type_name not in self.new.stubs:
+            self._wait(old.type_name, new.type_name)
+        elif old.type_name != new.type_name:
+            yield Incompatibility(path, "type-changed", old.type_name, new.type_name)
 
     def _enums(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
         """Compare two enums. An open enum keeps a number without a name; a closed one loses it."""
-        old_numbers, _ = self.old.enum(old)
-        new_numbers, is_closed = self.new.enum(new)
+        old_numbers, new_numbers = (
+            {value.name: value.number for value in member.field.enum_type.values} for member in (old, new)
+        )
         self.steps.take(1 + len(old_numbers) + len(new_numbers))
         numbers = set(new_numbers.values())
         for name, number in old_numbers.items():
             if new_numbers.get(name, number) != number:
                 yield Incompatibility(f"{path}.{name}", "enum-value-renumbered", number, new_numbers[name])
-            elif is_closed and number not in numbers:
+            elif new.field.enum_type.is_closed and number not in numbers:
                 yield Incompatibility(f"{path}.{name}", "enum-value-removed", f"{name} = {number}", None)
 
 

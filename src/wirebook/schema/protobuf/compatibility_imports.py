@@ -29,8 +29,7 @@ def is_stub(file: str) -> bool:
 
 
 def lenient_files(source: SchemaSource) -> tuple[FileDescriptorSet, str]:
-    """Return the descriptors of a document and its imports, with replacements for unknown ones, and the document's
-    file.
+    """Return the descriptors of a document and its imports, with replacements for unknown ones, and its file.
 
     Raises: ProtocError, MissingImportsError
     """
@@ -44,14 +43,12 @@ def lenient_files(source: SchemaSource) -> tuple[FileDescriptorSet, str]:
 
     texts = texts_of(replace(source, include=include))
     root = next(iter(texts))
-    return (_completed(texts, root, missing) if missing else compile_files(texts, root)), root
-
-
-def _completed(texts: dict[str, str], root: str, missing: list[str]) -> FileDescriptorSet:
+    if not missing:
+        return compile_files(texts, root), root
     names: set[str] = set()
     for _ in range(MAX_ROUNDS):
         try:
-            return compile_files(texts | _stubs(missing, names), root)
+            return compile_files(texts | _stubs(missing, names), root), root
         except ProtocError as error:
             undefined = set(_UNDEFINED.findall(str(error))) - names
             if not undefined and _needs_import(error):

@@ -26,7 +26,6 @@ from wirebook.schema.layout import REST, VALUE, Struct, row_of
 from wirebook.schema.payload import Payload
 from wirebook.schema.payload_problems import MAX_PROBLEMS, OUTCOMES, not_compilable, preview, too_large, undecodable
 from wirebook.schema.protobuf.columns import Descriptor, layout_of
-from wirebook.schema.protobuf.protoc import ProtocError
 from wirebook.schema.protobuf.read import BASE, Convert, Message, MessageError, MessageReaders
 from wirebook.schema.protobuf.read_columns import MAX_DEPTH, Read, Rows, reader_of
 from wirebook.schema.protobuf.read_json import from_json
@@ -44,7 +43,7 @@ from wirebook.schema.reader import (
     read_each,
     with_others,
 )
-from wirebook.schema.source import SchemaSource, UnnamedTypeError
+from wirebook.schema.source import SchemaSource
 from wirebook.text.json import JsonError
 from wirebook.text.mediatypes import is_json
 from wirebook.text.pointers import format_pointer
@@ -61,14 +60,17 @@ def compile_protobuf(source: SchemaSource) -> CompiledSchema | Unsupported:
 
     Problems: unnamed-type, schema-not-compilable
     """
-    label = f"Protobuf/{source.format.version}" if source.format.version else "Protobuf"
+    label = str(source.format)
     try:
         descriptor, docs, place = descriptor_of(source)
         class_ = message_factory.GetMessageClass(descriptor)
         return ProtobufReader(label, layout_of(descriptor, docs), source.options.limits, descriptor, class_, place)
-    except UnnamedTypeError as error:
-        return Unsupported(label, (Problem("unnamed-type", preview(str(error)), slot="payload"),))
-    except (ProtocError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        RecursionError,
+    ) as error:  # ProtocError and UnnamedTypeError are ValueErrors
         return not_compilable(label, error)
 
 
@@ -206,9 +208,9 @@ class ProtobufReader(SchemaReader):
             messages: list[Message | None] = list(map(self.class_.FromString, limited))
         except (DecodeError, TypeError):
             messages = [_parsed(self.class_.FromString, raw) for raw in limited]
-        is_whole = [
+        is_whole = (
             message is not None and (not self.has_required or BASE.IsInitialized(message)) for message in messages
-        ]
+        )
         settled = np.fromiter(is_whole, bool, len(messages))
         return [self.class_() if message is None else message for message in messages], settled
 

@@ -19,20 +19,16 @@ OUTPUT, ERRORS, INCLUDED = "descriptors.bin", "errors.txt", "_proto"
 def serve() -> None:
     """Answer requests until the input ends. Everything protoc prints goes to a file in the folder of the request."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _limit_memory()
+    with contextlib.suppress(ImportError, ValueError, OSError):  # not every system has resource limits
+        import resource  # noqa: PLC0415
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for line in sys.stdin:
         request = json.loads(line)
         answers.write(f"{run(Path(request['folder']), request['root'])}\n")
         answers.flush()
-
-
-def _limit_memory() -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):  # not every system has resource limits
-        import resource  # noqa: PLC0415
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def run(folder: Path, root: str) -> int:

@@ -22,7 +22,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from wirebook.schema.layout import ColumnLayout, List, Map, Struct
-from wirebook.schema.protobuf.columns import PLAIN_JSON, TIMESTAMP_NAME, WRAPPERS, Descriptor, FieldDescriptor, is_map
+from wirebook.schema.protobuf.columns import TIMESTAMP_NAME, WELL_KNOWN, WRAPPERS, Descriptor, FieldDescriptor, is_map
 
 BASE: Any = next(class_ for class_ in Timestamp.__mro__ if "HasField" in vars(class_))
 """The class with the functions of all messages. On a message itself a field or a nested type may hide a function."""
@@ -61,30 +61,21 @@ class MessageReaders:
             return _timestamp
         if name in WRAPPERS:
             return self._wrapper(descriptor, layout)
-        if name in PLAIN_JSON:
+        if name in PLAIN_READERS:
             return PLAIN_READERS[name]
         key = (name, id(layout) if isinstance(layout, Struct) else 0)
         if key not in self._readers:
-            self._readers[key] = self._later(key)  # for a message inside itself
+            self._readers[key] = lambda message, depth: self._readers[key](message, depth)  # noqa: PLW0108  (a message inside itself)
             self._readers[key] = self._message(descriptor, layout)
         return self._readers[key]
-
-    def _later(self, key: tuple[str, int]) -> Convert:
-        def read(message: Message, depth: int) -> Any:
-            return self._readers[key](message, depth)
-
-        return read
 
     def _message(self, descriptor: Descriptor, layout: ColumnLayout | None) -> Convert:
         members = layout.members if isinstance(layout, Struct) else {}
         readers = {
-            declared.number: (
-                declared.name,
-                self.field(declared, members.get(declared.name)),
-            )
+            declared.number: (declared.name, self.field(declared, members.get(declared.name)))
             for declared in descriptor.fields
         }
-        defaults: Callable[[], dict[str, Any]] = _Defaults(descriptor) if isinstance(layout, Struct) else dict
+        defaults: Callable[[], dict[str, Any]] = _defaults(descriptor) if isinstance(layout, Struct) else dict
 
         def read(message: Message, depth: int) -> dict[str, Any]:
             if depth <= 0:
@@ -151,21 +142,17 @@ class MessageReaders:
         return read
 
 
-class _Defaults:
-    """Returns the value of a message in which nothing is set: the defaults of its fields without presence."""
-
-    def __init__(self, descriptor: Descriptor) -> None:
-        fields = [field for field in descriptor.fields if not field.has_presence]
-        self.scalars = {field.name: _default(field) for field in fields if not field.is_repeated}
-        self.lists = [field.name for field in fields if field.is_repeated and not is_map(field)]
-        self.maps = [field.name for field in fields if is_map(field)]
-
-    def __call__(self) -> dict[str, Any]:
-        return self.scalars | {name: [] for name in self.lists} | {name: {} for name in self.maps}
-
-
-def _default(field: FieldDescriptor) -> Any:
-    return _enum(field)(field.default_value, 0) if field.enum_type is not None else field.default_value
+def _defaults(descriptor: Descriptor) -> Callable[[], dict[str, Any]]:
+    """Return a function of the value of a message in which nothing is set: defaults of fields without presence."""
+    fields = [field for field in descriptor.fields if not field.has_presence]
+    maps = [field.name for field in fields if is_map(field)]
+    lists = [field.name for field in fields if field.is_repeated and field.name not in maps]
+    scalars = {
+        field.name: field.default_value if field.enum_type is None else _enum(field)(field.default_value, 0)
+        for field in fields
+        if not field.is_repeated
+    }
+    return lambda: scalars | {name: [] for name in lists} | {name: {} for name in maps}
 
 
 # -- single values ----------------------------------------------------------------------------------------------------
@@ -252,15 +239,16 @@ def _checked(message: Message, depth: int) -> Message:
         raise MessageError("the message is nested too deeply", code="payload-too-deep")
     if len(UnknownFieldSet(message)):
         name = message.DESCRIPTOR.full_name
-        raise MessageError(
-            f"unknown field in a message of the type {name}", {"type": name}, "a field with another number"
-        )
+        text = f"unknown field in a message of the type {name}"
+        raise MessageError(text, {"type": name}, "a field with another number")
     return message
 
 
-PLAIN_READERS: dict[str, Convert] = dict(
-    zip(sorted(PLAIN_JSON), (_plain_list, _plain_struct, _plain_value), strict=True)
-)
+PLAIN_READERS: dict[str, Convert] = {
+    f"{WELL_KNOWN}ListValue": _plain_list,
+    f"{WELL_KNOWN}Struct": _plain_struct,
+    f"{WELL_KNOWN}Value": _plain_value,
+}
 
 
 # -- unknown fields ---------------------------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ Spec: schema/spec.md#434-protobuf-schema; docs/decisions/0050.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
 
+from wirebook.schema.payload_problems import listed
 from wirebook.schema.protobuf.columns import Descriptor
 from wirebook.schema.protobuf.protoc import ProtocError, compile_files
 from wirebook.schema.source import SchemaSource, UnnamedTypeError
@@ -41,8 +41,22 @@ def descriptor_of(source: SchemaSource) -> tuple[Descriptor, dict[str, str], tup
     for file in descriptors.file:
         pool.Add(file)
     root_file = next(file for file in descriptors.file if file.name == root)
-    name = _chosen(root_file, source.fragment)
-    return pool.FindMessageTypeByName(name), dict(_comments(descriptors)), _places(root_file)[name]
+    places = {name: place for name, place, message in messages_of(root_file) if not message.options.map_entry}
+    name = _chosen(root_file, places, source.fragment)
+    return pool.FindMessageTypeByName(name), dict(_comments(descriptors)), places[name]
+
+
+def messages_of(file: FileDescriptorProto) -> Iterator[tuple[str, tuple[int, ...], DescriptorProto]]:
+    """Yield the messages of a file and those inside them: the full name, the indexes that lead to each, the message."""
+    return _messages(file.message_type, f"{file.package}." if file.package else "", ())
+
+
+def _messages(
+    messages: Iterable[DescriptorProto], prefix: str, path: tuple[int, ...]
+) -> Iterator[tuple[str, tuple[int, ...], DescriptorProto]]:
+    for index, message in enumerate(messages):
+        yield f"{prefix}{message.name}", (*path, index), message
+        yield from _messages(message.nested_type, f"{prefix}{message.name}.", (*path, index))
 
 
 # -- texts ------------------------------------------------------------------------------------------------------------
@@ -89,55 +103,26 @@ def _with_syntax(text: str, version: str | None) -> str:
 # -- the message ------------------------------------------------------------------------------------------------------
 
 
-def _places(file: FileDescriptorProto) -> dict[str, tuple[int, ...]]:
-    """Return each message of a file by full name, with the indexes that lead to it."""
-    prefix = f"{file.package}." if file.package else ""
-    return dict(_nested(file.message_type, prefix, ()))
-
-
-def _nested(messages: Any, prefix: str, path: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    for index, message in enumerate(messages):
-        if not message.options.map_entry:
-            yield f"{prefix}{message.name}", (*path, index)
-            yield from _nested(message.nested_type, f"{prefix}{message.name}.", (*path, index))
-
-
-def _chosen(file: FileDescriptorProto, fragment: str | None) -> str:
-    names = list(_places(file))
+def _chosen(file: FileDescriptorProto, places: Mapping[str, tuple[int, ...]], fragment: str | None) -> str:
+    names = list(places)
     if not names:
         raise ProtocError("the schema defines no message")
     if fragment:
         suffix = fragment.strip("/").rpartition("/")[2].removeprefix(".")
-        candidates = [name for name in names if name == suffix] or [
-            name for name in names if name.endswith(f".{suffix}")
-        ]
+        candidates = [suffix] if suffix in places else [name for name in names if name.endswith(f".{suffix}")]
         if not candidates:
-            raise ProtocError(f"the schema does not define the message '{suffix}'; it defines {_listed(names)}")
+            raise ProtocError(f"the schema does not define the message '{suffix}'; it defines {listed(names)}")
         return min(candidates, key=lambda name: name.count("."))
-    prefix = f"{file.package}." if file.package else ""
-    own = [f"{prefix}{message.name}" for message in file.message_type]
-    unused = [name for name in own if name not in _used(file, name)]
+    own = [name for name, place in places.items() if len(place) == 1]
+    referring: dict[str, set[int]] = {}
+    for _, place, message in messages_of(file):
+        for field in message.field:
+            referring.setdefault(field.type_name.removeprefix("."), set()).add(place[0])
+    unused = [name for name in own if referring.get(name, set()) <= set(places[name])]
     for group in (own, unused):
         if len(group) == 1:
             return group[0]
-    raise UnnamedTypeError(f"the schema defines {len(own)} messages and the reference names none: {_listed(own)}")
-
-
-def _used(file: FileDescriptorProto, excluded: str) -> set[str]:
-    """Return the messages that members of other messages refer to."""
-    prefix = f"{file.package}." if file.package else ""
-    others = [message for message in file.message_type if f"{prefix}{message.name}" != excluded]
-    return {name for other in others for name in _referred(other)}
-
-
-def _referred(message: DescriptorProto) -> Iterator[str]:
-    yield from (field.type_name.removeprefix(".") for field in message.field if field.type_name)
-    for inner in message.nested_type:
-        yield from _referred(inner)
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names[:10]) + (", ..." if len(names) > 10 else "")
+    raise UnnamedTypeError(f"the schema defines {len(own)} messages and the reference names none: {listed(own)}")
 
 
 # -- comments ---------------------------------------------------------------------------------------------------------
@@ -148,19 +133,9 @@ def _comments(files: FileDescriptorSet) -> Iterator[tuple[str, str]]:
     for file in files.file:
         places = file.source_code_info.location
         texts = {tuple(place.path): place.leading_comments or place.trailing_comments for place in places}
-        prefix = f"{file.package}." if file.package else ""
-        yield from _described(file.message_type, prefix, (4,), texts)
-
-
-def _described(
-    messages: Any, prefix: str, path: tuple[int, ...], texts: Mapping[tuple[int, ...], str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the comments of messages. In descriptor.proto 4, 3 and 2 are the numbers of messages, nested messages,
-    fields.
-    """
-    for index, message in enumerate(messages):
-        for number, field in enumerate(message.field):
-            text = texts.get((*path, index, 2, number))
-            if text:
-                yield f"{prefix}{message.name}.{field.name}", " ".join(text.split())
-        yield from _described(message.nested_type, f"{prefix}{message.name}.", (*path, index, 3), texts)
+        for name, (top, *inner), message in messages_of(file):
+            place = (4, top, *(number for index in inner for number in (3, index)))  # as the location of a message
+            for number, field in enumerate(message.field):
+                text = texts.get((*place, 2, number))
+                if text:
+                    yield f"{name}.{field.name}", " ".join(text.split())
