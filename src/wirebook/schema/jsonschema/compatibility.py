@@ -102,8 +102,10 @@ class Containment:
     def _of(self, sets: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
         if any(self.same.holds(old.node, new) for old in sets):
             return []
-        changed = [(keywords, self._changed(sets, keywords)) for keywords in new.document.keywords(new)]
-        changed = [(keywords, names) for keywords, names in changed if names]
+        changed: list[tuple[KeywordSet, list[str]]] = []  # the keywords that no old schema has with the same meaning
+        for keywords in new.document.keywords(new):
+            names = [name for name in keywords.values if not any(self._is_same(old, keywords, name) for old in sets)]
+            changed += [(keywords, names)] if names else []
         incompatibilities: list[Incompatibility] = []
         for case in self._cases(sets) if changed else ():
             reasons = (
@@ -115,10 +117,6 @@ class Containment:
             if len(incompatibilities) >= MAX_INCOMPATIBILITIES:
                 break
         return incompatibilities
-
-    def _changed(self, sets: Conjunction, new: KeywordSet) -> list[str]:
-        """Return the keywords that no old schema has with the same meaning."""
-        return [keyword for keyword in new.values if not any(self._is_same(old, new, keyword) for old in sets)]
 
     def _is_same(self, old: KeywordSet, new: KeywordSet, keyword: str) -> bool:
         if keyword not in old.values or keyword in PAIRED or old.node.document.draft != new.node.document.draft:
@@ -157,14 +155,17 @@ class Containment:
             return True
         if any(self.holds(_with_value(case), not_, level) for not_ in case.nots):
             return True
-        return any(sets is None or self.is_nothing(sets, level + 1) for sets in _needed(case))
+        parts: Iterator[Conjunction | None] = iter(())  # that every value has: without one there is no value
+        if case.type == "object":
+            parts = map(case.member, sorted(case.required))
+        elif case.type == "array":
+            parts = map(case.item, range(min(case.shortest, case.prefix + 1)))
+        return any(sets is None or self.is_nothing(sets, level + 1) for sets in parts)
 
     def is_nothing(self, sets: Conjunction, level: int) -> bool:
         """Whether it is shown that no value meets all keywords of some schemas."""
         key = (frozenset(map(id, sets)), "nothing")
-        if key in self.open or level > MAX_LEVELS:
-            return False
-        if not sets:
+        if not sets or key in self.open or level > MAX_LEVELS:
             return False
         self.open[key] = level
         try:
@@ -204,11 +205,3 @@ def _with_value(case: Case) -> Conjunction:
     if not case.single:
         return case.sets
     return (*case.document.keywords(case.document.literal(case.value)), *case.sets)
-
-
-def _needed(case: Case) -> Iterator[Conjunction | None]:
-    """Yield the schemas of parts that every value of a case has: without such a part there is no value."""
-    if case.type == "object":
-        yield from map(case.member, sorted(case.required))
-    elif case.type == "array":
-        yield from (case.item(at) for at in range(min(case.shortest, case.prefix + 1)))

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from wirebook.schema.jsonschema.compatibility_keywords import (
+    TYPES,
     FlatDocument,
     KeywordSet,
     Node,
@@ -46,11 +47,11 @@ class Case:
 
     def most(self, keyword: str) -> Any:
         """Return the largest value of a keyword; None without the keyword."""
-        return max((keywords.values[keyword] for keywords in self.sets if keyword in keywords.values), default=None)
+        return max(self.every(keyword), default=None)
 
     def least(self, keyword: str) -> Any:
         """Return the smallest value of a keyword; None without the keyword."""
-        return min((keywords.values[keyword] for keywords in self.sets if keyword in keywords.values), default=None)
+        return min(self.every(keyword), default=None)
 
     def every(self, keyword: str) -> list[Any]:
         """Return all values of a keyword."""
@@ -72,8 +73,7 @@ class Case:
     @cached_property
     def low(self) -> Limit | None:
         """The lower limit of numbers."""
-        bounds = self.every("low")
-        bound = max(bounds) if bounds else None
+        bound: Limit | None = self.most("low")
         if bound is None or not self.integers:
             return bound
         return Fraction(math.floor(bound[0]) + 1 if bound[1] else math.ceil(bound[0])), False
@@ -81,8 +81,7 @@ class Case:
     @cached_property
     def high(self) -> Limit | None:
         """The upper limit of numbers."""
-        bounds = self.every("high")
-        bound = min(bounds, key=lambda limit: (limit[0], not limit[1])) if bounds else None
+        bound = min(self.every("high"), key=lambda limit: (limit[0], not limit[1]), default=None)
         if bound is None or not self.integers:
             return bound
         return Fraction(math.ceil(bound[0]) - 1 if bound[1] else math.floor(bound[0])), False
@@ -120,7 +119,7 @@ class Case:
         if name not in (self.value if self.single else self.names) and (self.single or self.is_closed):
             return None
         nodes = [node for keywords in self.sets for node in _of_property(keywords, name)]
-        own = [self._literal(self.value[name])] if self.single else []
+        own = [self.document.literal(self.value[name])] if self.single else []
         return _possible(keywords_of([*own, *nodes]))
 
     def matching(self, pattern: str) -> tuple[KeywordSet, ...] | None:
@@ -202,11 +201,8 @@ class Case:
 
     def _item(self, at: int) -> tuple[KeywordSet, ...] | None:
         nodes = [node for keywords in self.sets for node in item_of(keywords, at)]
-        own = [self._literal(self.value[at])] if self.single else []
+        own = [self.document.literal(self.value[at])] if self.single else []
         return _possible(keywords_of([*own, *nodes]))
-
-    def _literal(self, value: Any) -> Node:
-        return self.document.literal(value)
 
 
 def _is_anything(nodes: Iterable[Node]) -> bool:
@@ -293,7 +289,7 @@ def cases(document: FlatDocument, sets: tuple[KeywordSet, ...], nots: tuple[Node
     split: list[Case] = []
     for chosen, refused in _branches(sets, nots):
         finite = next((keywords.values["enum"] for keywords in chosen if "enum" in keywords.values), None)
-        types = frozenset[str].intersection(*(keywords.types for keywords in chosen)) if chosen else frozenset(ALL)
+        types = frozenset[str].intersection(*(keywords.types for keywords in chosen)) if chosen else frozenset(TYPES)
         if finite is not None:
             values = [
                 value
@@ -302,14 +298,13 @@ def cases(document: FlatDocument, sets: tuple[KeywordSet, ...], nots: tuple[Node
             ]
             split += [Case(document, type_of(value), chosen, refused, value) for value in values]
         else:
-            for type_ in ALL:
+            for type_ in TYPES:
                 more = _with_dependents(chosen) if type_ == "object" else chosen
                 if type_ in types and all(type_ in keywords.types for keywords in more):
                     split += _of_type(Case(document, type_, more, refused))
     return split
 
 
-ALL = ("null", "boolean", "number", "string", "array", "object")
 FINITE: dict[str, tuple[Any, ...]] = {"null": (None,), "boolean": (False, True)}
 
 

@@ -20,6 +20,7 @@ from referencing.jsonschema import SchemaRegistry
 
 from wirebook.schema.json_reader import LINEAR
 from wirebook.schema.jsonschema.compile import DRAFTS, SPECIFICATIONS, draft_of
+from wirebook.text.json import are_equal
 
 TYPES = ("null", "boolean", "number", "string", "array", "object")
 ORDER = {draft: index for index, draft in enumerate(DRAFTS)}
@@ -186,7 +187,7 @@ def _flat(node: Node, ancestors: set[int]) -> Iterator[KeywordSet]:
         return
     for subschema in node.schema.get("allOf") or ():
         yield from _flat(node.at(subschema), ancestors)
-    values = dict(_known(node.schema, node.document.order))
+    values = dict(_effective(node.schema, node.document.order))
     if node.document.formats is not None and "format" in node.schema:
         values["format"] = node.schema["format"]
     if values:
@@ -196,26 +197,25 @@ def _flat(node: Node, ancestors: set[int]) -> Iterator[KeywordSet]:
         yield KeywordSet(node, dependencies)
 
 
-def _known(schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
+def _effective(schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
     """Yield the keywords that have an effect in a draft, in one spelling."""
     for keyword, value in schema.items():
-        if order >= SINCE.get(keyword, 0) and keyword not in ("allOf", *REFERENCES):
-            yield from _spelled(keyword, value, schema, order)
+        if order < SINCE.get(keyword, 0):
+            continue
+        if keyword == "type":
+            yield "type", (value,) if isinstance(value, str) else tuple(value)
+        elif keyword == "const":
+            yield "enum", [value] if any(are_equal(value, allowed) for allowed in schema.get("enum", [value])) else []
+        elif keyword == "items" and isinstance(value, list) and order < D2020:
+            yield "prefixItems", value
+            if "additionalItems" in schema:
+                yield "items", schema["additionalItems"]
+        elif keyword in PLAIN and _counts(keyword, value, schema, order):
+            yield keyword, value
     for keyword, strict, limit in (("minimum", "exclusiveMinimum", "low"), ("maximum", "exclusiveMaximum", "high")):
         bound = _bound(schema, keyword, strict, order)
         if bound is not None:
             yield limit, bound
-
-
-def _spelled(keyword: str, value: Any, schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
-    if keyword == "type":
-        yield "type", (value,) if isinstance(value, str) else tuple(value)
-    elif keyword == "const":
-        yield "enum", [value] if any(equal(value, allowed) for allowed in schema.get("enum", [value])) else []
-    elif keyword == "items":
-        yield from _items(value, schema, order)
-    elif keyword in PLAIN and _counts(keyword, value, schema, order):
-        yield keyword, value
 
 
 def _counts(keyword: str, value: Any, schema: dict[str, Any], order: int) -> bool:
@@ -227,20 +227,12 @@ def _counts(keyword: str, value: Any, schema: dict[str, Any], order: int) -> boo
     return order in (D06, D07) if keyword in ("contentEncoding", "contentMediaType") else True
 
 
-def _items(value: Any, schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
-    if not isinstance(value, list) or order >= D2020:
-        yield "items", value
-        return
-    yield "prefixItems", value
-    if "additionalItems" in schema:
-        yield "items", schema["additionalItems"]
-
-
 PLAIN = frozenset(("multipleOf", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "contains",
                    "minContains", "maxContains", "maxProperties", "minProperties", "required", "properties",
                    "patternProperties", "additionalProperties", "propertyNames", "dependentRequired",
-                   "dependentSchemas", "prefixItems", "unevaluatedItems", "unevaluatedProperties", "anyOf", "oneOf",
-                   "not", "if", "then", "else", "enum", "format", "contentEncoding", "contentMediaType"))  # fmt: skip
+                   "dependentSchemas", "items", "prefixItems", "unevaluatedItems", "unevaluatedProperties", "anyOf",
+                   "oneOf", "not", "if", "then", "else", "enum", "format", "contentEncoding",
+                   "contentMediaType"))  # fmt: skip
 
 
 def _dependencies(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -394,15 +386,6 @@ def type_of(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def equal(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal. True is not 1."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(equal(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(equal, one, other))
-    return type_of(one) == type_of(other) and bool(one == other)
-
-
 @dataclass
 class Equivalence:
     """Decides whether two schemas, with everything they refer to, say the same."""
@@ -418,7 +401,11 @@ class Equivalence:
             return False
         before = len(self.pairs)
         self.pairs[key] = True  # assumed while the pair is compared
-        if self._is_same(one, other):
+        if isinstance(one.schema, bool) or isinstance(other.schema, bool):
+            is_same = one.schema is other.schema
+        else:
+            is_same = self._keywords(one, other, one.schema, other.schema)
+        if is_same:
             return True
         for assumed in [pair for pair in islice(self.pairs, before, None) if self.pairs[pair]]:
             del self.pairs[assumed]
@@ -428,11 +415,6 @@ class Equivalence:
     def values(self, one: Node, other: Node, keyword: str, values: tuple[Any, Any]) -> bool:
         """Whether a keyword says the same in two schemas."""
         return self._keywords(one, other, {keyword: values[0]}, {keyword: values[1]})
-
-    def _is_same(self, one: Node, other: Node) -> bool:
-        if isinstance(one.schema, bool) or isinstance(other.schema, bool):
-            return one.schema is other.schema
-        return self._keywords(one, other, one.schema, other.schema)
 
     def _keywords(self, one: Node, other: Node, first: dict[str, Any], second: dict[str, Any]) -> bool:
         names = (first.keys() | second.keys()) - ANNOTATIONS
@@ -454,11 +436,11 @@ class Equivalence:
             return first.keys() == second.keys() and all(self._member(one, other, first[k], second[k]) for k in first)
         if name in SCHEMAS and isinstance(first, dict | bool) and isinstance(second, dict | bool):
             return self.holds(one.at(first), other.at(second))
-        return equal(first, second)
+        return are_equal(first, second)
 
     def _member(self, one: Node, other: Node, first: Any, second: Any) -> bool:
         if isinstance(first, list) or isinstance(second, list):
-            return equal(first, second)
+            return are_equal(first, second)
         return self.holds(one.at(first), other.at(second))
 
 

@@ -12,7 +12,15 @@ from typing import Any, Protocol
 
 from wirebook.schema.incompatibilities import UNPROVEN, Incompatibility
 from wirebook.schema.jsonschema.compatibility_cases import Case, item_of
-from wirebook.schema.jsonschema.compatibility_keywords import D06, Equivalence, KeywordSet, Node, fraction, keywords_of
+from wirebook.schema.jsonschema.compatibility_keywords import (
+    BOUNDS,
+    D06,
+    Equivalence,
+    KeywordSet,
+    Node,
+    fraction,
+    keywords_of,
+)
 from wirebook.text.pointers import child
 
 Conjunction = tuple[KeywordSet, ...]
@@ -42,7 +50,6 @@ NARROWER_FORMATS = frozenset(
 )  # fmt: skip
 ANYTHING = ("", ".*", "^", "^.*")
 """Patterns that every string matches."""
-NAMES = {"low": "minimum", "high": "maximum"}
 ASSERTION_RULES = {"enum": "enum-narrowed", "type": "type-narrowed", "low": "minimum-raised", "high": "maximum-lowered",
               "multipleOf": "multiple-of-narrowed", "minLength": "min-length-raised",
               "maxLength": "max-length-lowered", "pattern": "pattern-changed", "format": "format-changed",
@@ -84,7 +91,7 @@ def _refused_value(case: Case, new: KeywordSet, path: str) -> Iterator[Incompati
         if check is None or not check.is_valid(case.value):
             key = {"const": "enum"}.get(keyword, keyword)
             rule = next(
-                (rule for name, rule in ASSERTION_RULES.items() if NAMES.get(name, name) == key), "value-refused"
+                (rule for name, rule in ASSERTION_RULES.items() if BOUNDS.get(name, name) == key), "value-refused"
             )
             yield Incompatibility(child(path, keyword), rule, case.value, value)
             return
@@ -114,39 +121,31 @@ def _missing(comparison: SubschemaComparison, case: Case, new: KeywordSet, keywo
         limit = max(limit, len(case.required)) if keyword == "minProperties" else limit
         return None if limit >= value else (case.most(keyword),)
     if keyword in ("maxLength", "maxItems", "maxProperties"):
-        limit = _most(case, keyword)
+        limit = case.least(keyword)
+        if keyword != "maxLength":
+            limit = case.longest if keyword == "maxItems" else case.most_properties
         return None if limit is not None and limit <= value else (limit,)
     return _exact(comparison, case, keyword, value)
 
 
-def _most(case: Case, keyword: str) -> Any:
-    if keyword == "maxItems":
-        return case.longest
-    return case.most_properties if keyword == "maxProperties" else case.least(keyword)
-
-
 def _exact(comparison: SubschemaComparison, case: Case, keyword: str, value: Any) -> tuple[Any] | None:
-    if keyword == "pattern":
-        old_values = case.every("pattern")
-        is_implied = value in old_values or value in ANYTHING
-        if not is_implied and comparison.implied is not None:
-            is_implied = any(comparison.implied(old, value) for old in old_values)
-        return None if is_implied else (old_values[0] if old_values else None,)
-    if keyword == "format":
-        old_values = case.every("format")
-        is_implied = any(old == value or (old, value) in NARROWER_FORMATS for old in old_values)
-        if not is_implied and comparison.implied is not None:
-            is_implied = any(comparison.implied(old, value) for old in old_values)
-        return None if is_implied else (old_values[0] if old_values else None,)
+    old_values = case.every(keyword)
     if keyword == "uniqueItems":
         is_short = case.longest is not None and case.longest <= 1
-        return None if not value or is_short or any(case.every(keyword)) else (False,)
+        return None if not value or is_short or any(old_values) else (False,)
     if keyword == "required":
         added = [name for name in value if name not in case.required]
         return (sorted(case.required),) if added else None
     if keyword == "dependentRequired":
         return _dependents(case, value)
-    return None if value in case.every(keyword) else (next(iter(case.every(keyword)), None),)
+    is_implied = value in old_values
+    if keyword == "pattern":
+        is_implied = is_implied or value in ANYTHING
+    elif keyword == "format":
+        is_implied = is_implied or any((old, value) in NARROWER_FORMATS for old in old_values)
+    if keyword in ("pattern", "format") and not is_implied and comparison.implied is not None:
+        is_implied = any(comparison.implied(old, value) for old in old_values)
+    return None if is_implied else (next(iter(old_values), None),)
 
 
 def _bound(case: Case, keyword: str, value: tuple[Fraction, bool]) -> tuple[Any] | None:
@@ -279,26 +278,23 @@ def _further(
             continue
         if None in matches:
             yield Incompatibility(path, UNPROVEN, name, patterns)
-        elif comparison.compare(member, node, path, level + 1):
-            if node.schema is False:
-                yield Incompatibility(path, "property-removed-from-closed-content", name, False)
-            else:
-                yield from comparison.compare(member, node, path, level + 1)
-    for pattern in sorted(case.patterns - set(patterns)):
-        generic = case.matching(pattern)
-        yield from _generic(comparison, generic, node, path, level) if generic is not None else ()
-    if not case.single and case.others is not None:
-        yield from _generic(comparison, case.others, node, path, level)
+            continue
+        incompatibilities = comparison.compare(member, node, path, level + 1)
+        yield from _or_closed(incompatibilities, node, path, "property-removed-from-closed-content", name)
+    generic = [case.matching(pattern) for pattern in sorted(case.patterns - set(patterns))]
+    for sets in [*generic, None if case.single else case.others]:
+        if sets is not None:
+            incompatibilities = comparison.compare(sets, node, path, level + 1)
+            yield from _or_closed(incompatibilities, node, path, "additional-properties-closed", "any further property")
 
 
-def _generic(
-    comparison: SubschemaComparison, sets: Conjunction, node: Node, path: str, level: int
-) -> Iterator[Incompatibility]:
-    incompatibilities = comparison.compare(sets, node, path, level + 1)
+def _or_closed(
+    incompatibilities: list[Incompatibility], node: Node, path: str, rule: str, old: str
+) -> list[Incompatibility]:
+    """Return the incompatibilities of a part; if the new schema allows no such part, that instead."""
     if incompatibilities and node.schema is False:
-        yield Incompatibility(path, "additional-properties-closed", "any further property", False)
-    else:
-        yield from incompatibilities
+        return [Incompatibility(path, rule, old, False)]
+    return incompatibilities
 
 
 def property_names(
@@ -351,10 +347,7 @@ def items(
             if at < prefix:
                 place = child(child(path, new.spelled("prefixItems")), at)
             incompatibilities = comparison.compare(sets or (), node, place, level + 1)
-            if incompatibilities and node.schema is False:
-                yield Incompatibility(place, "items-closed", f"item {at}", False)
-            else:
-                yield from incompatibilities
+            yield from _or_closed(incompatibilities, node, place, "items-closed", f"item {at}")
 
 
 def prefix_items(
@@ -390,22 +383,17 @@ def contains(
     places = range(case.shortest if case.single else min(case.shortest, case.prefix + 1))
     matching = [at for at in places if (sets := case.item(at)) is not None and comparison.holds(sets, node, level + 1)]
     all_ = case.shortest if len(matching) == len(places) else len(matching)
-    counted = [old.get("minContains", 1) for old in case.sets if _contains(comparison, old, node, level)]
+    counted = [
+        old.get("minContains", 1)
+        for old in case.sets
+        if (old_node := old.schema("contains")) and comparison.holds(keywords_of([old_node]), node, level + 1)
+    ]
     if max([all_, *counted]) < least:
         yield Incompatibility(child(path, "contains"), "contains-narrowed", None, _brief(node))
     if most is not None and not (case.longest is not None and case.longest <= most):
-        limiting = [old for old in case.sets if old.get("maxContains", most + 1) <= most]
-        if not any(
-            comparison.same.holds(old.node.at(old.values["contains"]), node)
-            for old in limiting
-            if "contains" in old.values
-        ):
+        limiting = [old.schema("contains") for old in case.sets if old.get("maxContains", most + 1) <= most]
+        if not any(old_node and comparison.same.holds(old_node, node) for old_node in limiting):
             yield Incompatibility(child(path, "maxContains"), "contains-narrowed", None, most)
-
-
-def _contains(comparison: SubschemaComparison, old: KeywordSet, node: Node, level: int) -> bool:
-    old_node = old.schema("contains")
-    return old_node is not None and comparison.holds(keywords_of([old_node]), node, level + 1)
 
 
 # -- choices ----------------------------------------------------------------------------------------------------------
