@@ -8,7 +8,6 @@ without a type, or one that refers to itself, is JSON text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
@@ -25,6 +24,8 @@ MAX_COLUMNS = 4000
 """The most schemas that have columns; the others are JSON text."""
 MAX_INT64 = 2**63 - 1
 FORMATS = {"date-time": TIMESTAMP, "date": DATE}
+TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null", list: "array"}
+"""The JSON type of a value, by class; any other value is an object."""
 Resolver = Any  # of `referencing`, whose interface does not export the type
 
 
@@ -51,9 +52,13 @@ def _layout(schema: Any, resolver: Resolver, walk: _Walk) -> ColumnLayout:
     if isinstance(schema.get("$ref"), str):
         parts.append(_referred(schema["$ref"], resolver, walk))
     parts += [_nested(subschema, resolver, walk) for subschema in _list(schema.get("allOf"))]
-    parts += [
-        _alternatives(_list(schema.get(keyword)), resolver, walk) for keyword in ("anyOf", "oneOf") if keyword in schema
-    ]
+    for keyword in [keyword for keyword in ("anyOf", "oneOf") if keyword in schema]:
+        layouts = [
+            _nested(alternative, resolver, walk)
+            for alternative in _list(schema[keyword])
+            if not (isinstance(alternative, dict) and alternative.get("type") in ("null", ["null"]))
+        ]
+        parts.append(reduce(join, layouts) if layouts else JSON)
     return reduce(meet, parts)
 
 
@@ -81,16 +86,6 @@ def _nested(schema: Any, resolver: Resolver, walk: _Walk) -> ColumnLayout:
         walk.ancestors.pop()
 
 
-def _alternatives(schemas: list[Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
-    """Return the layout of values of any of the schemas, except those of null."""
-    layouts = [
-        _nested(schema, resolver, walk)
-        for schema in schemas
-        if not (isinstance(schema, dict) and schema.get("type") in ("null", ["null"]))
-    ]
-    return reduce(join, layouts) if layouts else JSON
-
-
 def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
     """Return the layout that the keywords give that are not references or combinations."""
     types = [type_ for type_ in _types(schema) if type_ != "null"]
@@ -98,16 +93,13 @@ def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayou
         types = ["number"]
     if len(types) != 1:
         return JSON
-    if types[0] == "object":
+    type_ = types[0]
+    if type_ == "object":
         return _object(schema, resolver, walk)
-    if types[0] == "array":
+    if type_ == "array":
         items = schema.get("items")
         is_list = isinstance(items, dict) and "prefixItems" not in schema
         return List(_nested(items, resolver, walk)) if is_list else JSON
-    return _scalar(types[0], schema)
-
-
-def _scalar(type_: str, schema: dict[str, Any]) -> ColumnLayout:
     if type_ == "integer":
         bounds = [schema.get(keyword) for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")]
         is_wide = any(isinstance(bound, int | float) and abs(bound) > MAX_INT64 + 1 for bound in bounds)
@@ -127,22 +119,20 @@ def _types(schema: dict[str, Any]) -> list[str]:
         return [name for name in type_ if isinstance(name, str)]
     if "enum" in schema or "const" in schema:
         values = _list(schema.get("enum")) if "enum" in schema else [schema["const"]]
-        return sorted({_type_of(value) for value in values})
+        return sorted({TYPES.get(type(value), "object") for value in values})
     if isinstance(schema.get("properties"), dict):
         return ["object"]
     return ["array"] if isinstance(schema.get("items"), dict) else []
-
-
-def _type_of(value: Any) -> str:
-    names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null", list: "array"}
-    return names.get(type(value), "object")
 
 
 def _object(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
     properties, extra = schema.get("properties"), schema.get("additionalProperties")
     if isinstance(properties, dict) and properties:
         members = {name: _nested(property_, resolver, walk) for name, property_ in properties.items()}
-        return Struct(members, frozenset(_never_null(schema, properties)), descriptions_of(properties))
+        required = {name for name in _list(schema.get("required")) if isinstance(name, str)} & properties.keys()
+        types = {name: _types(properties[name]) for name in required if isinstance(properties[name], dict)}
+        never_null = frozenset(name for name, allowed in types.items() if allowed and "null" not in allowed)
+        return Struct(members, never_null, descriptions_of(properties))
     if isinstance(extra, dict) and extra and "patternProperties" not in schema:
         return Map(_nested(extra, resolver, walk))
     return JSON
@@ -152,15 +142,6 @@ def descriptions_of(properties: dict[str, Any]) -> dict[str, str]:
     """Return the descriptions of the members of an object, which document its columns."""
     described = {name: node.get("description") for name, node in properties.items() if isinstance(node, dict)}
     return {name: text for name, text in described.items() if isinstance(text, str)}
-
-
-def _never_null(schema: dict[str, Any], properties: dict[str, Any]) -> Iterable[str]:
-    """Return the members that are required and never null."""
-    required = {name for name in _list(schema.get("required")) if isinstance(name, str)}
-    for name in required & properties.keys():
-        types = _types(properties[name]) if isinstance(properties[name], dict) else []
-        if types and "null" not in types:
-            yield name
 
 
 def _list(value: Any) -> list[Any]:

@@ -62,7 +62,12 @@ def _applied(place: Place) -> Iterator[Place]:
     schema, resolver = _with_base(place)
     for keyword in REFERENCES:
         if isinstance(schema.get(keyword), str):
-            yield from _referred(schema[keyword], resolver)
+            try:
+                resolved = resolver.lookup(schema[keyword])
+            except (Unresolvable, TypeError):  # TypeError: `true` as a schema of draft 4, which has none
+                continue
+            if isinstance(resolved.contents, dict):
+                yield resolved.contents, resolved.resolver
     yield from _schemas(schema, resolver, SCHEMAS, LISTS, MAPS)
 
 
@@ -84,12 +89,3 @@ def _schemas(
         subschema for keyword in maps if isinstance(schema.get(keyword), dict) for subschema in schema[keyword].values()
     ]
     return ((subschema, resolver) for subschema in schemas if isinstance(subschema, dict))
-
-
-def _referred(reference: str, resolver: Resolver) -> Iterator[Place]:
-    try:
-        resolved = resolver.lookup(reference)
-    except (Unresolvable, TypeError):  # TypeError: `true` as a schema of draft 4, which has none
-        return
-    if isinstance(resolved.contents, dict):
-        yield resolved.contents, resolved.resolver

@@ -8,7 +8,6 @@ Spec: draft-vasters-json-structure-core, -validation, -conditional-composition.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -24,6 +23,10 @@ from wirebook.schema.jsonstructure.types import DECIMAL, PRIMITIVES, URN
 from wirebook.schema.source import SchemaSource
 
 RANGES = {primitive.schema["pattern"]: primitive.bounds for primitive in PRIMITIVES.values() if primitive.bounds}
+TYPES = {
+    primitive.schema.get("pattern") or primitive.schema.get("format"): name for name, primitive in PRIMITIVES.items()
+}
+"""The type that each pattern and format stands for."""
 Bound = dict[str, Any]
 
 
@@ -33,7 +36,16 @@ def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
     Raises: TooComplexError, StructureError
     """
     (before, named_before), (after, named_after) = _translated(old, True), _translated(new, False)
-    incompatibilities = contained(before, after, _implied(named_before, named_after))
+
+    def implied(one: str, other: str) -> bool:
+        range_, other_range = RANGES.get(one), RANGES.get(other)
+        if range_ and other_range:
+            return other_range[0] <= range_[0] and range_[1] <= other_range[1]
+        if range_ and other == DECIMAL:
+            return True
+        return one in named_before and other in named_after and _is_tighter(named_before[one], named_after[other])
+
+    incompatibilities = contained(before, after, implied)
     return [_in_words(incompatibility, named_before | named_after) for incompatibility in incompatibilities]
 
 
@@ -47,19 +59,6 @@ def _translated(source: SchemaSource, declared_only: bool) -> tuple[FlatDocument
         registry = registry.with_resource(uri, resource)
     document = FlatDocument(schema, None, registry, translation.formats, declared_only)
     return document, dict(translation.named)
-
-
-def _implied(old: dict[str, Bound], new: dict[str, Bound]) -> Callable[[str, str], bool]:
-    def implied(one: str, other: str) -> bool:
-        """Whether all strings with the pattern or format `one` also have `other`."""
-        range_, other_range = RANGES.get(one), RANGES.get(other)
-        if range_ and other_range:
-            return other_range[0] <= range_[0] and range_[1] <= other_range[1]
-        if range_ and other == DECIMAL:
-            return True
-        return one in old and other in new and _is_tighter(old[one], new[other])
-
-    return implied
 
 
 def _is_tighter(old: Bound, new: Bound) -> bool:
@@ -77,21 +76,15 @@ def _is_tighter(old: Bound, new: Bound) -> bool:
 
 def _in_words(incompatibility: Incompatibility, named: dict[str, Bound]) -> Incompatibility:
     """Return an incompatibility in the terms of JSON Structure."""
-    texts = {
-        primitive.schema.get("pattern") or primitive.schema.get("format"): name
-        for name, primitive in PRIMITIVES.items()
-    }
 
     def named_as(value: Any) -> Any:
         if isinstance(value, str):
-            return named.get(value) or ({"type": texts[value]} if value in texts else value)
+            return named.get(value) or ({"type": TYPES[value]} if value in TYPES else value)
         if isinstance(value, dict) and str(value.get("$ref", "")).startswith(URN):
             return {"type": value["$ref"].removeprefix(URN)}
         return [named_as(item) for item in value] if isinstance(value, list) else value
 
-    rule = (
-        "type-narrowed"
-        if incompatibility.rule in ("pattern-changed", "format-changed") and incompatibility.new in texts
-        else incompatibility.rule
-    )
-    return Incompatibility(incompatibility.path, rule, named_as(incompatibility.old), named_as(incompatibility.new))
+    old, new, rule = incompatibility.old, incompatibility.new, incompatibility.rule
+    if rule in ("pattern-changed", "format-changed") and new in TYPES:
+        rule = "type-narrowed"
+    return Incompatibility(incompatibility.path, rule, named_as(old), named_as(new))

@@ -57,20 +57,13 @@ def compile_json_structure(source: SchemaSource) -> CompiledSchema | Unsupported
             )
 
         root = {"$ref": DOCUMENT}
-        check_cost(schema, _resolver(schema))
+        # crawled once: otherwise each lookup of a primitive type, which is not in the schema, would crawl it
+        registry: Registry[Any] = Registry().with_resource(DOCUMENT, DRAFT202012.create_resource(schema)).crawl()
+        check_cost(schema, registry.resolver(DOCUMENT))
         validator, layout = build(root), layout_of(document, pointer)
     except (StructureError, js.ValidationError, js.ReferencingError, ValueError, RecursionError) as error:
         return not_compilable(label, error)
     return JsonReader(label, layout, source.options.limits, root, validator, build, expected)
-
-
-def _resolver(schema: dict[str, Any]) -> Any:
-    """Return the resolver of the references in a schema.
-
-    The schema is crawled once: otherwise each lookup of a primitive type, which is not in the schema, would crawl it.
-    """
-    registry: Registry[Any] = Registry()
-    return registry.with_resource(DOCUMENT, DRAFT202012.create_resource(schema)).crawl().resolver(DOCUMENT)
 
 
 def root_pointer(document: Any, fragment: str | None) -> str:
@@ -111,4 +104,4 @@ class _Expected:
                 return {"type": union[UNION]}
         keyword = error.kind.as_dict()
         text = keyword.get("pattern") or keyword.get("format")
-        return self.named.get(text) or expected_by_json_schema(error) if text else expected_by_json_schema(error)
+        return (text and self.named.get(text)) or expected_by_json_schema(error)

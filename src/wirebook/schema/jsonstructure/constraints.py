@@ -29,7 +29,8 @@ STRINGS = ("minLength", "maxLength", "pattern")
 FORMATS = frozenset(("ipv4", "ipv6", "email", "idn-email", "hostname", "idn-hostname", "iri", "iri-reference", "uri",
                      "uri-template", "relative-json-pointer", "regex"))  # fmt: skip
 ITEMS = ("minItems", "maxItems", "minContains", "maxContains")
-ENTRIES = {"minEntries": "minProperties", "maxEntries": "maxProperties"}
+ENTRIES = {"minProperties": "minProperties", "maxProperties": "maxProperties", "minEntries": "minProperties",
+           "maxEntries": "maxProperties"}  # fmt: skip
 PATTERNS = {"patternProperties": "patternProperties", "patternKeys": "patternProperties"}
 NAMES = {"propertyNames": "propertyNames", "keyNames": "propertyNames"}
 
@@ -57,16 +58,12 @@ class ConstraintTranslation:
         """Return the constraints of the validation extension for the kind of type."""
         type_ = node.get("type")
         if type_ in NUMBERS:
-            return self._numbers(node)
+            return [{keyword: _plain(_bound(node, keyword)) for keyword in COMPARE if keyword in node}]
         if type_ in NUMBER_TEXTS:
             return self._number_texts(node)
         handler = {"string": self._strings, "array": self._items, "set": self._items, "object": self._object,
                    "map": self._object}.get(str(type_))  # fmt: skip
-        return handler(node) if handler else []
-
-    def _numbers(self, node: Node) -> list[Node]:
-        bounds = {keyword: _plain(_bound(node, keyword)) for keyword in COMPARE if keyword in node}
-        return [bounds] if bounds else []
+        return [handler(node)] if handler else []
 
     def _number_texts(self, node: Node) -> list[Node]:
         primitive = PRIMITIVES[node["type"]]
@@ -103,23 +100,22 @@ class ConstraintTranslation:
         self.named[name] = {keyword: node[keyword]}
         return {"format": name}
 
-    def _strings(self, node: Node) -> list[Node]:
+    def _strings(self, node: Node) -> Node:
         schema = {keyword: node[keyword] for keyword in STRINGS if keyword in node}
         if node.get("format") in FORMATS:
             schema["format"] = node["format"]
-        return [schema] if schema else []
+        return schema
 
-    def _items(self, node: Node) -> list[Node]:
+    def _items(self, node: Node) -> Node:
         schema = {keyword: node[keyword] for keyword in ITEMS if keyword in node}
         if node.get("uniqueItems") is True:
             schema["uniqueItems"] = True
         if "contains" in node:
             schema["contains"] = self.schema(node["contains"])
-        return [schema] if schema else []
+        return schema
 
-    def _object(self, node: Node) -> list[Node]:
-        schema = {keyword: node[keyword] for keyword in ENTRIES.values() if keyword in node}
-        schema |= {to: node[keyword] for keyword, to in ENTRIES.items() if keyword in node}
+    def _object(self, node: Node) -> Node:
+        schema = {to: node[keyword] for keyword, to in ENTRIES.items() if keyword in node}
         for keyword, to in PATTERNS.items():
             if isinstance(node.get(keyword), dict):
                 schema[to] = {
@@ -128,7 +124,7 @@ class ConstraintTranslation:
         for keyword, to in NAMES.items():
             if keyword in node:
                 schema[to] = self.schema(node[keyword])
-        return [schema] if schema else []
+        return schema
 
 
 def _bound(node: Node, keyword: str) -> Decimal:

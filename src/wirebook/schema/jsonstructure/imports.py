@@ -20,6 +20,8 @@ from wirebook.text.pointers import resolve as resolve_pointer
 
 KEYWORDS = ("$import", "$importdefs")
 REFERENCES = ("$ref", "$extends", "$root")
+OF_DOCUMENT = ("definitions", "$schema", "$id", "$uses")
+"""Keywords of a document that are not keywords of its root type."""
 MAX_LEVELS = 16
 MAX_IMPORTS = 200
 MAX_NODES = 200_000
@@ -91,7 +93,8 @@ class _Imports:
                 document, uri = self._document(namespace[keyword], base, open_)
                 types = dict(mapping(document, "definitions"))
                 if keyword == "$import" and "type" in document:
-                    types = {_name(document, uri): _without_definitions(document)} | types
+                    root = {name: member for name, member in document.items() if name not in OF_DOCUMENT}
+                    types = {_name(document, uri): root} | types
                 moved = {name: self._moved(type_, document, pointer, uri) for name, type_ in types.items()}
                 imported = moved | imported
         return imported
@@ -144,7 +147,3 @@ def _name(document: Node, uri: str) -> str:
     if not isinstance(name, str) or not name:
         raise StructureError(f"the root type of '{uri}' cannot be imported: it has no 'name'")
     return name
-
-
-def _without_definitions(document: Node) -> Node:
-    return {name: member for name, member in document.items() if name not in ("definitions", "$schema", "$id", "$uses")}

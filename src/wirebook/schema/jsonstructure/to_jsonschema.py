@@ -138,14 +138,16 @@ class Translation:
             return self._union(type_)
         if isinstance(type_, dict):
             referred = self.schema(type_)
-            local = {
-                keyword: value for keyword, value in node.items() if keyword in ("properties", "required") and value
-            }
+            local = {keyword: node[keyword] for keyword in ("properties", "required") if node.get(keyword)}
             return {"allOf": [referred, self._object({**local, "type": "object"})]} if local else referred
         if type_ is None and not any(keyword in node for keyword in CONDITIONS):
             raise StructureError("a type has no 'type'")
         schema = {} if type_ is None else self._named(node, type_, root)
-        return self._with(schema, [*self._constraints(node), *self._conditions(node)])
+        constraints: list[Node] = [{keyword: node[keyword] for keyword in ("const", "enum") if keyword in node}]
+        constraints += self.rules.always(node)
+        constraints += self.rules.validation(node) if self.validation else []
+        constraints += [self._conditions(node)] if self.composition else []
+        return _with(schema, constraints)
 
     def _named(self, node: Node, type_: Any, root: bool) -> Node:
         """Return the schema of a named type: primitive or compound."""
@@ -195,10 +197,9 @@ class Translation:
 
     def _offered(self) -> list[str]:
         """Return the members that add-ins may bring."""
-        addins = [addin for value in mapping(self.source, "$offers").values() for addin in _as_list(value)]
-        types = [
-            definition(self.source, reference)[1] if isinstance(reference, str) else reference for reference in addins
-        ]
+        offers = mapping(self.source, "$offers").values()
+        addins = [addin for offer in offers for addin in (offer if isinstance(offer, list) else [offer])]
+        types = [definition(self.source, addin)[1] if isinstance(addin, str) else addin for addin in addins]
         return [name for type_ in types if isinstance(type_, dict) for name in mapping(type_, "properties")]
 
     def array(self, node: Node) -> Node:
@@ -233,54 +234,32 @@ class Translation:
         selector = node.get("selector")
         if not isinstance(selector, str):
             raise StructureError("an inline choice must have a 'selector'")
-        chosen = [
-            {
-                "if": {"required": [selector], "properties": {selector: {"const": name}}},
-                "then": self._variant(choice, selector),
-            }
-            for name, choice in choices.items()
-        ]
+        chosen = []
+        for name, choice in choices.items():
+            type_ = variant(self.source, choice)
+            properties = {selector: {"type": "any"}, **mapping(type_, "properties")}
+            condition = {"required": [selector], "properties": {selector: {"const": name}}}
+            chosen.append({"if": condition, "then": self.schema({**type_, "properties": properties})})
         return {"type": "object", "required": [selector], "properties": {selector: {"enum": list(choices)}},
                 "allOf": chosen}  # fmt: skip
 
-    def _variant(self, node: Any, selector: str) -> Node:
-        """Return the schema of a choice of an inline union: its own type with the selector."""
-        type_ = variant(self.source, node)
-        return self.schema({**type_, "properties": {selector: {"type": "any"}, **mapping(type_, "properties")}})
-
-    # -- constraints --------------------------------------------------------------------------------------------------
-
-    def _constraints(self, node: Node) -> list[Node]:
-        values: Node = {keyword: node[keyword] for keyword in ("const", "enum") if keyword in node}
-        always: list[Node] = [values] if values else []
-        always += self.rules.always(node)
-        return [*always, *self.rules.validation(node)] if self.validation else always
-
-    def _conditions(self, node: Node) -> list[Node]:
-        if not self.composition:
-            return []
+    def _conditions(self, node: Node) -> Node:
         schema: Node = {}
-        for keyword in CONDITIONS:
-            if keyword in node:
-                value = node[keyword]
-                schema[keyword] = (
-                    [self.schema(subschema) for subschema in value] if isinstance(value, list) else self.schema(value)
-                )
-        return [schema] if schema else []
+        for keyword, value in ((keyword, node[keyword]) for keyword in CONDITIONS if keyword in node):
+            schema[keyword] = [self.schema(item) for item in value] if isinstance(value, list) else self.schema(value)
+        return schema
 
-    @staticmethod
-    def _with(own: Node, constraints: list[Node]) -> Node:
-        """Return the schema of a type with its constraints."""
-        if not constraints:
-            return own
-        merged: Node = dict(own)
-        clashing = []
-        for constraint in constraints:
-            if merged.keys() & constraint.keys():
-                clashing.append(constraint)
-            else:
-                merged |= constraint
-        return {**merged, "allOf": [*merged.get("allOf", []), *clashing]} if clashing else merged
+
+def _with(own: Node, constraints: list[Node]) -> Node:
+    """Return the schema of a type with its constraints."""
+    merged: Node = dict(own)
+    clashing = []
+    for constraint in constraints:
+        if merged.keys() & constraint.keys():
+            clashing.append(constraint)
+        else:
+            merged |= constraint
+    return {**merged, "allOf": [*merged.get("allOf", []), *clashing]} if clashing else merged
 
 
 COMPOUNDS: dict[str, Callable[[Translation, Node], Node]] = {
@@ -316,17 +295,12 @@ def _required(names: list[Any]) -> Node:
     sets = [name for name in names if isinstance(name, list)]
     if not all(isinstance(name, str) for set_ in (sets or [names]) for name in set_):
         raise StructureError("'required' must be a list of names, or of lists of names")
-    return (
-        {"oneOf": [{"required": set_} for set_ in sets]} if sets else {"required": sorted(set(names), key=names.index)}
-    )
+    if sets:
+        return {"oneOf": [{"required": set_} for set_ in sets]}
+    return {"required": list(dict.fromkeys(names))}
 
 
 def _name(type_: Any) -> str:
-    reference = type_.get("$ref") if isinstance(type_, dict) else None
-    return (
-        str(reference).rpartition("/")[2] if reference else str(type_.get("type") if isinstance(type_, dict) else type_)
-    )
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    if not isinstance(type_, dict):
+        return str(type_)
+    return str(type_["$ref"]).rpartition("/")[2] if type_.get("$ref") else str(type_.get("type"))
