@@ -97,11 +97,9 @@ class _XsdComparison:
             yield Incompatibility(path, "nillable-removed", "nillable", "not nillable")
         yield from _fixed(old, new, path)
         old_constraints = set(map(_identity, old.identities))
-        added = [identity for identity in new.identities if _identity(identity) not in old_constraints]
+        added = [_local(identity.name) for identity in new.identities if _identity(identity) not in old_constraints]
         if added:
-            yield Incompatibility(
-                path, "identity-constraint-added", None, [_local(constraint.name) for constraint in added]
-            )
+            yield Incompatibility(path, "identity-constraint-added", None, added)
         if getattr(new, "alternatives", ()):
             yield Incompatibility(path, UNPROVEN, None, "alternative types")
         self._wait(old.type, new.type, path)
@@ -138,24 +136,14 @@ class _XsdComparison:
     def _attributes(self, old: Any, new: Any, path: str) -> Iterator[Incompatibility]:
         wild_old, wild_new = old.get(None), new.get(None)
         for name, attribute in new.items():
-            old_attribute = old.get(name)
-            if (
-                name is not None
-                and attribute.use == "required"
-                and (old_attribute is None or old_attribute.use != "required")
-            ):
-                yield Incompatibility(
-                    f"{path}/@{_local(name)}", "attribute-required", old_attribute and old_attribute.use, "required"
-                )
+            use = getattr(old.get(name), "use", None)
+            if name is not None and attribute.use == "required" and use != "required":
+                yield Incompatibility(f"{path}/@{_local(name)}", "attribute-required", use, "required")
         for name, attribute in old.items():
             if name is None or attribute.use == "prohibited":
                 continue
             new_attribute, place = new.get(name), f"{path}/@{_local(name)}"
-            if (
-                new_attribute is None
-                and wild_new is not None
-                and self._is_taken(wild_new, name, self.new.maps.attributes)
-            ):
+            if new_attribute is None and wild_new is not None and self._is_taken(wild_new, name):
                 continue
             if new_attribute is None or new_attribute.use == "prohibited":
                 yield Incompatibility(place, "attribute-removed", _local(name), None)
@@ -165,12 +153,10 @@ class _XsdComparison:
         if wild_old is not None and (wild_new is None or not _covers_key(_key(wild_new), _key(wild_old))):
             yield Incompatibility(f"{path}/@*", "any-attribute-narrowed", _wild(wild_old), wild_new and _wild(wild_new))
 
-    def _is_taken(self, wildcard: Component, name: str, declared: Any) -> bool:
-        """Whether a wildcard accepts a name, whatever its value."""
-        namespace = name[1:].partition("}")[0] if name.startswith("{") else ""
-        allowed = wildcard.is_matching(name, namespace)
-        return bool(allowed) and (wildcard.process_contents == "skip" or
-                                  (wildcard.process_contents == "lax" and name not in declared))  # fmt: skip
+    def _is_taken(self, wildcard: Component, name: str) -> bool:
+        """Whether a wildcard accepts an attribute with a name, whatever its value."""
+        is_checked = {"skip": False, "lax": name in self.new.maps.attributes}.get(wildcard.process_contents, True)
+        return _is_matching(wildcard, name) and not is_checked
 
     # -- content ------------------------------------------------------------------------------------------------------
 
@@ -208,11 +194,8 @@ class _XsdComparison:
                 return False
             wildcard = after.wildcards[symbol]
             if isinstance(written, str):
-                namespace = written[1:].partition("}")[0] if written.startswith("{") else ""
                 is_declared = written in self.new.maps.elements
-                return bool(wildcard.is_matching(written, namespace)) and (
-                    is_declared or wildcard.process_contents != "strict"
-                )
+                return _is_matching(wildcard, written) and (is_declared or wildcard.process_contents != "strict")
             return _covers_key(symbol, written)
 
         return accepts
@@ -259,21 +242,17 @@ def _incompatibility(difference: Difference, models: tuple[Model, Model], path: 
     old, new = (set(symbols(model)) for model in models)
     expected = [_symbol_name(symbol) for symbol in dict.fromkeys(difference.expected)]
     after = f" after {', '.join(map(_symbol_name, difference.word))}" if difference.word else ""
+    added = [symbol for symbol in difference.expected if symbol not in old]
     if difference.symbol is None:
-        added = [symbol for symbol in difference.expected if symbol not in old]
         rule = "required-element-added" if added else "occurrence-narrowed"
         return Incompatibility(f"{path}/{_symbol_name(difference.expected[0])}" if difference.expected else path, rule,
                        f"may end{after}", expected)  # fmt: skip
-    place = f"{path}/{_symbol_name(difference.symbol)}"
+    place, written = f"{path}/{_symbol_name(difference.symbol)}", f"{_symbol_name(difference.symbol)}{after}"
     if difference.symbol not in new:
-        return Incompatibility(place, "element-removed", f"{_symbol_name(difference.symbol)}{after}", expected)
-    added = [symbol for symbol in difference.expected if symbol not in old]
+        return Incompatibility(place, "element-removed", written, expected)
     if added:
-        place = f"{path}/{_symbol_name(added[0])}"
-        return Incompatibility(place, "required-element-added", f"{_symbol_name(difference.symbol)}{after}", expected)
-    return Incompatibility(
-        place, "content-narrowed", f"{_symbol_name(difference.symbol)}{after}", expected or "the end"
-    )
+        return Incompatibility(f"{path}/{_symbol_name(added[0])}", "required-element-added", written, expected)
+    return Incompatibility(place, "content-narrowed", written, expected or "the end")
 
 
 def _simple(type_: Component) -> Component | None:
@@ -315,6 +294,11 @@ def _covers_key(new: tuple[Any, ...], old: Any) -> bool:
         return False
     is_wider = "##any" in new[0] or (set(old[0]) <= set(new[0]) and bool(old[0])) or new[0] == old[0]
     return is_wider and (not new[1] or new[1] == old[1]) and set(new[2]) <= set(old[2])
+
+
+def _is_matching(wildcard: Component, name: str) -> bool:
+    """Whether a wildcard accepts a name."""
+    return bool(wildcard.is_matching(name, name[1:].partition("}")[0] if name.startswith("{") else ""))
 
 
 def _wild(wildcard: Component) -> str:

@@ -173,7 +173,12 @@ class Inclusion:
             rest = repeat(part, max(least - 1, 0), None if most is None else most - 1)
             return sequence([self._after(part, symbol, accepts), rest])
         if kind == SEQUENCE:
-            return self._after_sequence(model[1], symbol, accepts)
+            alternatives: list[Model] = []
+            for at, inner in enumerate(model[1]):
+                alternatives.append(sequence([self._after(inner, symbol, accepts), *model[1][at + 1 :]]))
+                if not may_end(inner):
+                    break
+            return choice(alternatives)
         if kind == ALL:
             parts = model[1]
             return choice([
@@ -181,14 +186,6 @@ class Inclusion:
                 for at, inner in enumerate(parts)
             ])  # fmt: skip
         return NOTHING
-
-    def _after_sequence(self, parts: tuple[Model, ...], symbol: Any, accepts: Accepts) -> Model:
-        alternatives: list[Model] = []
-        for at, part in enumerate(parts):
-            alternatives.append(sequence([self._after(part, symbol, accepts), *parts[at + 1 :]]))
-            if not may_end(part):
-                break
-        return choice(alternatives)
 
 
 def _is_same(one: Any, other: Any) -> bool:

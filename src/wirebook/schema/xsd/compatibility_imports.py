@@ -15,6 +15,7 @@ from wirebook.schema.xsd.source import XS, XsdError, documents_of
 from wirebook.schema.xsd.validate import CompiledSchemas
 
 EMPTY_SCHEMA = f'<xs:schema xmlns:xs="{XS[1:-1]}"/>'
+_IMPORTED = re.compile(r"""\bnamespace\s*=\s*["']([^"'<>]{1,2000})["']""")
 _MISSING = re.compile(
     r"unknown (?:type|element|attribute|group)|not found|not loaded|cannot resolve|unmapped|no .* found", re.I
 )
@@ -42,6 +43,3 @@ def lenient_model(source: SchemaSource) -> Any:
         if missing and _MISSING.search(str(error)):
             raise MissingImportsError(str(error)) from None
         raise
-
-
-_IMPORTED = re.compile(r"""\bnamespace\s*=\s*["']([^"'<>]{1,2000})["']""")

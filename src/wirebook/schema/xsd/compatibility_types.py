@@ -12,9 +12,10 @@ from decimal import Decimal
 from typing import Any
 
 from wirebook.schema.incompatibilities import UNPROVEN, Incompatibility
+from wirebook.schema.xsd.patterns import regexps_of
 from wirebook.schema.xsd.source import XS
+from wirebook.schema.xsd.types import SimpleType, item_of, members_of
 
-SimpleType = Any  # of xmlschema
 TEXTS = frozenset(f"{XS}{name}" for name in ("string", "normalizedString", "token"))
 ANYTHING = frozenset(
     f"{XS}{name}" for name in ("anySimpleType", "anyAtomicType", "string", "normalizedString", "token")
@@ -37,15 +38,15 @@ def simple_incompatibilities(old: SimpleType, new: SimpleType, path: str) -> Ite
             allowed = list(map(str, new.enumeration)) if new.enumeration else described(new)
             yield Incompatibility(path, rule, rejected, allowed)
     elif old.is_union():
-        for member in _plain(old).member_types:
+        for member in members_of(old):
             yield from simple_incompatibilities(member, new, path)
     elif new.is_union():
-        members = _plain(new).member_types
+        members = members_of(new)
         has_facets = bool(getattr(new, "facets", None)) or bool(getattr(new, "patterns", None))
         if has_facets or all(any(simple_incompatibilities(old, member, path)) for member in members):
             yield Incompatibility(path, "type-narrowed", described(old), described(new))
     elif old.is_list() and new.is_list():
-        yield from simple_incompatibilities(_plain(old).item_type, _plain(new).item_type, path)
+        yield from simple_incompatibilities(item_of(old), item_of(new), path)
         yield from _facets(old, new, path)
     elif old.is_list() or new.is_list() or not (_is_wider(builtin(old), builtin(new)) or _is_wider_range(old, new)):
         yield Incompatibility(path, "type-narrowed", described(old), described(new))
@@ -59,15 +60,6 @@ def _values(type_: SimpleType) -> list[str] | None:
     if not values or not all(isinstance(value, str | int | bool | Decimal | float) for value in values):
         return None
     return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
-
-
-def _plain(type_: SimpleType) -> SimpleType:
-    """Return the union or list that a type restricts."""
-    while type_.base_type is not None and not hasattr(type_, "member_types") and type_.is_union():
-        type_ = type_.base_type
-    while type_.is_list() and not hasattr(type_, "item_type") and type_.base_type is not None:
-        type_ = type_.base_type
-    return type_
 
 
 def builtin(type_: SimpleType) -> SimpleType:
@@ -127,23 +119,22 @@ def _bounds(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibi
 
 
 def _length(type_: SimpleType, name: str) -> int | None:
-    for ancestor in _chain(type_):
-        for facet in ("length", name):
-            value = getattr(ancestor, "facets", {}).get(f"{XS}{facet}")
-            if value is not None:
-                return int(value.value)
-    return None
+    return next((int(facet.value) for _, facet in _restrictions(type_, "length", name)), None)
 
 
 def _range(type_: SimpleType, low: bool) -> tuple[Any, bool] | None:
     """Return the narrowest limit, and whether it is excluded itself."""
-    limits = []
+    names = RANGES[:2] if low else RANGES[2:]
+    return next(((facet.value, name.endswith("Exclusive")) for name, facet in _restrictions(type_, *names)), None)
+
+
+def _restrictions(type_: SimpleType, *names: str) -> Iterator[tuple[str, Any]]:
+    """Yield the facets with some names, those of the type before those of its base, which are wider."""
     for ancestor in _chain(type_):
-        for name in RANGES[:2] if low else RANGES[2:]:
+        for name in names:
             facet = getattr(ancestor, "facets", {}).get(f"{XS}{name}")
             if facet is not None:
-                limits.append((facet.value, name.endswith("Exclusive")))
-    return limits[0] if limits else None  # a restriction is narrower than its base
+                yield name, facet
 
 
 def _limit(limit: tuple[Any, bool]) -> str:
@@ -163,19 +154,10 @@ def _is_inside(old: tuple[Any, bool] | None, new: tuple[Any, bool], low: bool) -
 
 def _patterns(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
     """Compare patterns. One pattern of each restriction must match; built-in types have theirs by name."""
-    old_steps = [set(pattern_step) for pattern_step in _pattern_steps(old)]
-    for step in _pattern_steps(new):
+    old_steps = [set(pattern_step) for pattern_step in regexps_of(old)]
+    for step in regexps_of(new):
         if not any(old_step <= set(step) for old_step in old_steps):
             yield Incompatibility(path, "pattern-changed", sorted(set().union(*old_steps)), step)
-
-
-def _pattern_steps(type_: SimpleType) -> Iterator[list[str]]:
-    for ancestor in _chain(type_):
-        if (ancestor.name or "").startswith(XS):
-            return
-        facet = getattr(ancestor, "facets", {}).get(f"{XS}pattern")
-        if facet is not None:
-            yield list(facet.regexps)
 
 
 def _other_facets(type_: SimpleType) -> dict[str, Any]:

@@ -9,6 +9,7 @@ Spec: schema/spec.md#432-xml-schema; XML Schema 1.0 and 1.1; docs/decisions/0051
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,15 @@ import pyarrow as pa
 from wirebook.core.collector import without_collector
 from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
-from wirebook.schema.payload_problems import MAX_PROBLEMS, OUTCOMES, not_compilable, preview, too_large, undecodable
+from wirebook.schema.payload_problems import (
+    MAX_PROBLEMS,
+    OUTCOMES,
+    listed,
+    not_compilable,
+    preview,
+    too_large,
+    undecodable,
+)
 from wirebook.schema.reader import (
     ColumnReading,
     CompiledSchema,
@@ -53,6 +62,7 @@ from wirebook.text.json import JsonError
 
 MEDIA_TYPE = "application/xml"
 _NAME = re.compile(r"""(?:@name\s*=\s*['"]|element\(|type\()?([^'"()\[\]@=/:\s]+)['")\]]*\Z""")
+"""Finds the name in ``Order``, ``//xs:element[@name='Order']``, ``element(/Order)`` or ``xpointer(...)``."""
 
 
 def compile_xsd(source: SchemaSource) -> CompiledSchema | Unsupported:
@@ -60,30 +70,28 @@ def compile_xsd(source: SchemaSource) -> CompiledSchema | Unsupported:
 
     Problems: unnamed-type, schema-not-compilable
     """
-    label = f"XSD/{source.format.version}" if source.format.version else "XSD"
+    label = str(source.format)
     try:
-        documents = documents_of(source)
-        name = _element_name(documents, source.fragment)
-        return _reader(label, documents, name, source)
-    except UnnamedTypeError as error:
-        return Unsupported(label, (Problem("unnamed-type", preview(str(error)), slot="payload"),))
-    except (XsdError, RecursionError) as error:
+        return _reader(label, source)
+    except (XsdError, UnnamedTypeError, RecursionError) as error:
         return not_compilable(label, error)
 
 
-def _reader(label: str, documents: Documents, name: str, source: SchemaSource) -> XsdReader:
+def _reader(label: str, source: SchemaSource) -> XsdReader:
+    documents = documents_of(source)
+    name = _element_name(documents, source.fragment)
     compiled = CompiledSchemas(documents, source.format.version)
     element = compiled.model.maps.elements[name]
     patterns = has_patterns(documents)
-    model = ElementLayouts(patterns=patterns)
-    layout, convert = model.element(element)
+    layouts = ElementLayouts(patterns=patterns)
+    layout, convert = layouts.element(element)
     # values of a union may have several types: a pattern may then tell them apart
     has_unions = patterns and any(hasattr(component, "member_types") for component in components(compiled.model))
-    visible = not patterns or not (model.opaque or has_wildcards(documents) or has_unions)
+    visible = not patterns or not (layouts.opaque or has_wildcards(documents) or has_unions)
     without_patterns(documents)
     fast = fast_schema(documents) if visible and not compiled.new else None
     validator = ElementValidator(compiled.model, fast, patterns)
-    return XsdReader(label, layout, source.options.limits, element, convert, validator, model.opaque)
+    return XsdReader(label, layout, source.options.limits, element, convert, validator, layouts.opaque)
 
 
 # -- the element ------------------------------------------------------------------------------------------------------
@@ -93,14 +101,18 @@ def _element_name(documents: Documents, fragment: str | None) -> str:
     """Return the full name of the element that a fragment names. If it names a type, add an element of that type."""
     root = next(iter(documents.values()))
     namespace = root.get("targetNamespace")
-    own = [document for name, document in documents.items() if document is root or _included(root, name)]
+    included = {part.get("schemaLocation") for part in root.iterchildren(f"{XS}include", f"{XS}redefine")}
+    own = [document for name, document in documents.items() if document is root or name in included]
     elements = _names(own, "element")
     if fragment:
-        name = _local_name(fragment)
+        match = _NAME.search(fragment.strip().rstrip("/)"))
+        name = match[1] if match else fragment
         if name not in elements:
             types = _names(own, "complexType", "simpleType")
             if name not in types:
-                raise XsdError(f"the schema does not define '{name}'; it defines {_listed([*elements, *types])}")
+                raise XsdError(
+                    f"the schema does not define '{name}'; it defines {listed([*elements, *types]) or 'nothing'}"
+                )
             _add_element(documents, name, namespace)
     else:
         name = _only(elements, documents)
@@ -110,18 +122,6 @@ def _element_name(documents: Documents, fragment: str | None) -> str:
 def _names(roots: list[Element], *kinds: str) -> list[str]:
     tags = [XS + kind for kind in kinds]
     return [name for root in roots for component in root.iterchildren(*tags) if (name := component.get("name"))]
-
-
-def _included(root: Element, name: str) -> bool:
-    return any(
-        reference.get("schemaLocation") == name for reference in root.iterchildren(f"{XS}include", f"{XS}redefine")
-    )
-
-
-def _local_name(fragment: str) -> str:
-    """Return the name in ``Order``, ``//xs:element[@name='Order']``, ``element(/Order)`` or ``xpointer(...)``."""
-    match = _NAME.search(fragment.strip().rstrip("/)"))
-    return match[1] if match else fragment
 
 
 def _add_element(documents: Documents, name: str, namespace: str | None) -> None:
@@ -148,11 +148,7 @@ def _only(names: list[str], documents: Documents) -> str:
     for candidates in (names, [name for name in names if name not in referred]):
         if len(candidates) == 1:
             return candidates[0]
-    raise UnnamedTypeError(f"the schema defines {len(names)} elements and the reference names none: {_listed(names)}")
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names[:10]) + (", ..." if len(names) > 10 else "") or "nothing"
+    raise UnnamedTypeError(f"the schema defines {len(names)} elements and the reference names none: {listed(names)}")
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -181,13 +177,16 @@ class XsdReader(SchemaReader):
         except JsonError as error:
             return undecodable(error)
         if root.tag != self.element:
-            return self._invalid([XmlFault("", root.tag, f"expected the element '{self.element}'")])
+            return _invalid([XmlFault("", root.tag, f"expected the element '{self.element}'")])
         if faults := self.validator.faults(root):
-            return self._invalid(faults)
+            return _invalid(faults)
         violations: list[PatternViolation] = []
         value = self.read_element(root, violations)
         if violations and self.validator.is_fast(root):
-            return self._invalid([_unmatched(violation) for violation in violations[:MAX_PROBLEMS]])
+            return _invalid(
+                XmlFault(pointer_of(one.element, one.attribute), one.text, f"expected the pattern {one.pattern}")
+                for one in violations[:MAX_PROBLEMS]
+            )
         return self.decoded(value)
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
@@ -220,26 +219,18 @@ class XsdReader(SchemaReader):
             raise XmlError(f"elements are nested more than {self.limits.depth} levels deep", "payload-too-deep")
         return root
 
-    def _invalid(self, faults: list[XmlFault]) -> DecodedPayload:
-        return DecodedPayload(None, None, tuple(map(_problem, faults)), "invalid-payload")
-
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
         """Decode and validate a column row by row: parsing and validation run in C."""
         with without_collector():
             return read_each(self, payloads, content_type)
 
 
-def _unmatched(violation: PatternViolation) -> XmlFault:
-    return XmlFault(
-        pointer_of(violation.element, violation.attribute), violation.text, f"expected the pattern {violation.pattern}"
-    )
-
-
-def _problem(fault: XmlFault) -> Problem:
-    message = preview(fault.rule)
-    return Problem(
-        "payload-invalid", message, slot=f"payload#{fault.pointer}", expected=message, actual=preview(fault.value)
-    )
+def _invalid(faults: Iterable[XmlFault]) -> DecodedPayload:
+    problems = []
+    for fault in faults:
+        rule, value = preview(fault.rule), preview(fault.value)
+        problems.append(Problem("payload-invalid", rule, slot=f"payload#{fault.pointer}", expected=rule, actual=value))
+    return DecodedPayload(None, None, tuple(problems), "invalid-payload")
 
 
 def _undecodable(error: XmlError) -> DecodedPayload:

@@ -61,10 +61,15 @@ def components(model: Any) -> Iterator[Any]:
     return chain.from_iterable(document.iter_components() for document in schemas)
 
 
+def regexps_of(type_: Any) -> Iterator[list[str]]:
+    """Yield the patterns of each step of a type's derivation down to a built-in type: one of each step must match."""
+    while type_ is not None and not str(type_.name or "").startswith(XS):
+        facet = getattr(type_, "facets", {}).get(f"{XS}pattern")
+        if facet is not None:
+            yield list(facet.regexps)
+        type_ = type_.base_type
+
+
 def patterns_of(type_: Any) -> Iterator[tuple[str, list[XsdPattern]]]:
     """Yield for each step of a type's derivation the name of its patterns in problems, and the patterns."""
-    while type_ is not None:
-        facet = type_.facets.get(f"{XS}pattern") if hasattr(type_, "facets") else None
-        if facet is not None and not str(type_.name or "").startswith(XS):
-            yield " or ".join(facet.regexps), [XsdPattern(regexp) for regexp in facet.regexps]
-        type_ = type_.base_type
+    return ((" or ".join(regexps), list(map(XsdPattern, regexps))) for regexps in regexps_of(type_))

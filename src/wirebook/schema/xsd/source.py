@@ -23,6 +23,8 @@ from wirebook.schema.xsd.xml_text import Element, XmlError, is_deeper, parse_xml
 XS = "{http://www.w3.org/2001/XMLSchema}"
 VERSIONING = "{http://www.w3.org/2007/XMLSchema-versioning}"
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+XML_ATTRIBUTES = Path(xmlschema.__file__).parent / "schemas" / "XML" / "xml.xsd"
+"""The schema of the attributes of XML itself (xml:lang ...), which is part of xmlschema."""
 MAX_CHARACTERS = 8 * 1024 * 1024
 MAX_DOCUMENTS = 300
 MAX_NODES = 60_000
@@ -58,10 +60,9 @@ def documents_of(source: SchemaSource) -> Documents:
     Raises: XsdError
     """
     documents: Documents = {}
-    names: dict[str, str] = {}
+    names = {source.base_uri: "0.xsd"}
     size = 0
     waiting = [SchemaText(source.document, source.base_uri)]
-    names[source.base_uri] = "0.xsd"
     while waiting:
         text = waiting.pop(0)
         size += len(text.content)
@@ -96,7 +97,7 @@ def _resolved(element: Element, source: SchemaSource, base_uri: str, names: dict
     location, namespace = element.get("schemaLocation"), element.get("namespace")
     document = next((text for name in (location, namespace) if name and (text := source.include(name, base_uri))), None)
     if document is None and namespace == XML_NAMESPACE:
-        document = SchemaText(_xml_namespace(), XML_NAMESPACE)
+        document = SchemaText(XML_ATTRIBUTES.read_text(encoding="utf-8"), XML_NAMESPACE)
     if document is None:
         if element.tag != f"{XS}import":
             raise XsdError(f"'{location}' is not in the catalogue; schemas are not fetched from elsewhere")
@@ -106,11 +107,6 @@ def _resolved(element: Element, source: SchemaSource, base_uri: str, names: dict
         names[document.base_uri] = f"{len(names)}.xsd"
         yield document
     element.set("schemaLocation", names[document.base_uri])
-
-
-def _xml_namespace() -> str:
-    """Return the schema of the attributes of XML itself (xml:lang ...), which is part of xmlschema."""
-    return (Path(xmlschema.__file__).parent / "schemas" / "XML" / "xml.xsd").read_text(encoding="utf-8")
 
 
 # -- properties of the documents --------------------------------------------------------------------------------------
@@ -172,10 +168,10 @@ class _Sizes:
     """The number of elements (or attributes) in each group and type when everything that it refers to is expanded."""
 
     def __init__(self, nodes: list[Element]) -> None:
-        named = [node for node in nodes if node.get("name") and node.tag in KINDS]
         self.named: dict[tuple[str, str], list[Element]] = {}
-        for component in named:
-            self.named.setdefault((KINDS[component.tag], component.get("name")), []).append(component)
+        for node in nodes:
+            if node.get("name") and node.tag in KINDS:
+                self.named.setdefault((KINDS[node.tag], node.get("name")), []).append(node)
         self.types = [node for node in nodes if node.tag == f"{XS}complexType"]
         self.known: dict[tuple[str, str], int] = {}
         self.heads: Counter[str] = Counter(

@@ -65,14 +65,11 @@ def _boolean(text: str) -> Cell:
 
 
 def _integer(name: str, leaf: ScalarColumn) -> ScalarColumn:
-    return _scalar(
-        name, leaf.arrow, lambda text: _exact(leaf.cell(int(text)), text) if _INTEGER.match(text) else (None, text)
-    )
+    def cell(text: str) -> Cell:
+        number, left = leaf.cell(int(text)) if _INTEGER.match(text) else (None, text)
+        return number, NOTHING if left is NOTHING else text
 
-
-def _exact(cell: Cell, text: str) -> Cell:
-    """Return a cell, or the whole text as the rest."""
-    return cell if cell[1] is NOTHING else (None, text)
+    return _scalar(name, leaf.arrow, cell)
 
 
 def _whole(precision: int) -> ScalarColumn:
@@ -167,29 +164,25 @@ BUILTIN: dict[str, ScalarColumn] = {
 def scalar_column(type_: SimpleType) -> ColumnLayout:
     """Return the column layout of a simple type."""
     if type_.is_union():
-        layouts = [scalar_column(member_type) for member_type in _union(type_).member_types]
+        layouts = [scalar_column(member_type) for member_type in members_of(type_)]
         return layouts[0] if layouts and all(layout is layouts[0] for layout in layouts) else TEXT
     if type_.is_list():
         return List(scalar_column(item_of(type_)))
     name = builtin_name(type_)
     if name == "decimal":
         return _sized_decimal(type_)
-    if name == "integer" or name.endswith(("Integer",)):
+    if name == "integer" or name.endswith("Integer"):
         return _sized_integer(type_)
-    if name == "dateTime" and _zone(type_) == "prohibited":
+    if name == "dateTime" and _facet(type_, "explicitTimezone") == "prohibited":
         return LOCAL_DATE_TIME
     return BUILTIN.get(name, TEXT)
 
 
-def _zone(type_: SimpleType) -> str | None:
-    facet = type_.get_facet(f"{XS}explicitTimezone") if hasattr(type_, "get_facet") else None
-    return getattr(facet, "value", None)
-
-
-def _union(type_: SimpleType) -> Any:
+def members_of(type_: SimpleType) -> list[SimpleType]:
+    """Return the member types of a union type."""
     while not hasattr(type_, "member_types"):
         type_ = type_.base_type
-    return type_
+    return list(type_.member_types)
 
 
 def item_of(type_: SimpleType) -> SimpleType:
@@ -220,10 +213,9 @@ def _sized_decimal(type_: SimpleType) -> ScalarColumn:
 
 
 _DECIMAL_COLUMN = _decimal(38, 18)
-_LONG_COLUMN = BUILTIN["long"]
 
 
 def _sized_integer(type_: SimpleType) -> ScalarColumn:
     total, low, high = _facet(type_, "totalDigits"), type_.min_value, type_.max_value
     bounded = isinstance(low, int) and isinstance(high, int) and INT_LIMITS[0] <= low <= high <= INT_LIMITS[1]
-    return _LONG_COLUMN if bounded or (total is not None and total <= 18) else _whole(38)
+    return BUILTIN["long"] if bounded or (total is not None and total <= 18) else _whole(38)

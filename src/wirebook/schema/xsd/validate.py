@@ -22,13 +22,13 @@ from xmlschema.validators import XsdAssert
 
 from wirebook.schema.payload_problems import MAX_PROBLEMS
 from wirebook.schema.xsd.patterns import make_linear
+from wirebook.schema.xsd.read import TYPE
 from wirebook.schema.xsd.source import Documents, XsdError, is_new
 from wirebook.schema.xsd.xml_text import Element
 from wirebook.text.pointers import format_pointer
 
 _SUBJECT = re.compile(r"Element '[^']*'(?:, attribute '([^']*)')?: ")
 _STEP = re.compile(r"([^\[@]+)(?:\[([0-9]{1,9})\])?\Z")
-XSI_TYPE = "{http://www.w3.org/2001/XMLSchema-instance}type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class ElementValidator:
 
     def is_fast(self, root: Element) -> bool:
         """Whether libxml2 validates an element: not if it selects types itself and there are patterns."""
-        selects_type = self.patterns and next((True for element in root.iter() if XSI_TYPE in element.attrib), False)
+        selects_type = self.patterns and any(TYPE in element.attrib for element in root.iter())
         return self.fast is not None and not selects_type
 
     def faults(self, root: Element) -> list[XmlFault]:

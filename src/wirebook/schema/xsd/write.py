@@ -8,6 +8,7 @@ content and any type, and under ``<tag>`` for children without a column. The rea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from math import ceil
 from typing import Any
 
@@ -60,7 +61,8 @@ class XmlWriter:
     def _refuse(self, code: str, path: Path, expected: str, actual: Any) -> None:
         if len(self.problems) < MAX_PROBLEMS:
             slot, text = f"payload#{format_pointer(path)}", f"expected {expected}"
-            self.problems.append(Problem(code, text, slot=slot, expected=expected, actual=preview(_json_value(actual))))
+            shown = actual if isinstance(actual, str | bool | int | float | None) else type(actual).__name__
+            self.problems.append(Problem(code, text, slot=slot, expected=expected, actual=preview(shown)))
 
     def _chosen(self, type_: XsdType, value: Any, element: Element, path: Path) -> XsdType:
         """The type of an element: its own, or the one that the value chooses by `xsi:type`."""
@@ -89,7 +91,8 @@ class XmlWriter:
     def _lexical(self, type_: XsdType, value: Any, path: Path) -> str | None:
         text = as_text(type_, value)
         if text is None:
-            self._refuse("payload-invalid", path, f"a value of the type '{_name(type_)}'", value)
+            name = type_.local_name or getattr(type_.base_type, "local_name", None) or "of the schema"
+            self._refuse("payload-invalid", path, f"a value of the type '{name}'", value)
         return text
 
     def _set(self, element: Element, text: str, path: Path, attribute: str | None = None) -> None:
@@ -122,13 +125,12 @@ class XmlWriter:
     # -- elements with members ----------------------------------------------------------------------------------------
 
     def _complex(self, element: Element, declared: XsdElement, type_: XsdType, value: Any, path: Path) -> None:
-        names = self.names.setdefault(id(type_), names_of(type_))
+        names = self.names.get(id(type_)) or self.names.setdefault(id(type_), names_of(type_))
         if names.text is not None and not isinstance(value, dict):
             value = {names.text: value}
         if not isinstance(value, dict):
-            self._refuse(
-                "payload-invalid", path, "an object" if names.attributes or names.children else "XML text", value
-            )
+            expected = "an object" if names.attributes or names.children else "XML text"
+            self._refuse("payload-invalid", path, expected, value)
             return
         self._attributes(element, names, value, path)
         if names.text is not None:
@@ -141,9 +143,7 @@ class XmlWriter:
         self._unknown(names, value, path)
         if children:
             element.extend(_in_order(type_.content, children))
-            element.extend(
-                child for rest in children.values() for child in rest
-            )  # the reader reports superfluous children
+            element.extend(chain.from_iterable(children.values()))  # the reader reports superfluous children
 
     def _attributes(self, element: Element, names: ElementNames, value: dict[str, Any], path: Path) -> None:
         for name, column in names.attributes.items():
@@ -275,12 +275,3 @@ def _tags(particle: Any) -> list[str]:
 
 def _is_tag(name: Any) -> bool:
     return isinstance(name, str) and name.startswith("<") and name.endswith(">")
-
-
-def _name(type_: XsdType) -> str:
-    base = type_.base_type
-    return str(type_.local_name or (base is not None and base.local_name) or "of the schema")
-
-
-def _json_value(value: Any) -> Any:
-    return value if isinstance(value, str | bool | int | float | type(None)) else type(value).__name__

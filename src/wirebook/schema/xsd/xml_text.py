@@ -25,7 +25,16 @@ _OPTIONS: dict[str, Any] = {
     "remove_comments": True,
     "remove_pis": True,
 }
-_OWN = threading.local()
+
+
+class _ThreadParser(threading.local):
+    """The parser of each thread."""
+
+    def __init__(self) -> None:
+        self.parser = etree.XMLParser(**_OPTIONS)
+
+
+_OWN = _ThreadParser()
 
 
 class XmlError(ValueError):
@@ -38,26 +47,15 @@ class XmlError(ValueError):
 
 def parse_xml(text: bytes | str) -> Element:
     """Return the root element. Raises: XmlError (payload-syntax, payload-too-large, payload-too-deep)"""
-    data = _without_declaration(text) if isinstance(text, str) else text
+    if isinstance(text, str):  # the declaration is that of its former encoding
+        text = _DECLARATION.sub("", text.removeprefix("\ufeff"), count=1).encode("utf-8", "surrogatepass")
     try:
-        root = etree.fromstring(data, _parser())
+        root = etree.fromstring(text, _OWN.parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise _refused(error) from None
     if root.getroottree().docinfo.internalDTD is not None:
         raise XmlError("a document type declaration is not allowed")
     return root
-
-
-def _parser() -> Any:
-    """Return the parser of this thread."""
-    if not hasattr(_OWN, "parser"):
-        _OWN.parser = etree.XMLParser(**_OPTIONS)
-    return _OWN.parser
-
-
-def _without_declaration(text: str) -> bytes:
-    """Return a decoded text as UTF-8, without the declaration of its former encoding."""
-    return _DECLARATION.sub("", text.removeprefix("\ufeff"), count=1).encode("utf-8", "surrogatepass")
 
 
 def _refused(error: Exception) -> XmlError:
@@ -90,12 +88,9 @@ def to_bytes(root: Element) -> bytes:
     """Return a document in UTF-8, with namespaces declared at the root, and without prefixes if all have the same."""
     namespaces = {etree.QName(element).namespace for element in root.iter()}
     default_namespace = next(iter(namespaces)) if len(namespaces) == 1 else None
-    declared = (
-        {"xsi": XSI} if any(name.startswith(f"{{{XSI}}}") for element in root.iter() for name in element.attrib) else {}
-    )
-    copy = etree.Element(
-        root.tag, dict(root.attrib), nsmap=declared | ({None: default_namespace} if default_namespace else {})
-    )
+    has_xsi = any(name.startswith(f"{{{XSI}}}") for element in root.iter() for name in element.attrib)
+    declared = ({"xsi": XSI} if has_xsi else {}) | ({None: default_namespace} if default_namespace else {})
+    copy = etree.Element(root.tag, dict(root.attrib), nsmap=declared)
     copy.text = root.text
     copy.extend(list(root))
     etree.cleanup_namespaces(copy, keep_ns_prefixes=_prefixes_in_values(copy))
@@ -104,7 +99,5 @@ def to_bytes(root: Element) -> bytes:
 
 def _prefixes_in_values(root: Element) -> list[str]:
     """Return the prefixes that are used in texts or attribute values, not only in names."""
-    texts = (
-        text for element in root.iter() for text in (element.text, *element.attrib.values()) if text and ":" in text
-    )
-    return list({text.partition(":")[0].strip() for text in texts})
+    texts = (text for element in root.iter() for text in (element.text, *element.attrib.values()) if text)
+    return list({text.partition(":")[0].strip() for text in texts if ":" in text})
