@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from wirebook.problems import Problem
 from wirebook.problems.extras import library
-from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, XSD, SchemaFormat, parse_format
+from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, XSD, parse_format
 from wirebook.schema.reader import CompiledSchema, CompileOptions, Unsupported
 from wirebook.schema.source import Include, Resolve, SchemaSource
 from wirebook.text.json import MAX_DEPTH, JsonError, parse_json
@@ -53,7 +53,7 @@ def compile_schema(
         problem = Problem("unsupported-format", message, slot="payload", expected=list(COMPILERS), actual=format)
         return Unsupported(str(name), (problem,))
     try:
-        content = _text(name, document) if name.family in TEXTS else _json(document)
+        content = _content(name.family, document)
     except ValueError as error:
         return Unsupported(str(name), (Problem("schema-not-compilable", str(error), slot="payload"),))
     module, function = COMPILERS[name.family]
@@ -61,26 +61,23 @@ def compile_schema(
     return compiler(SchemaSource(name, content, fragment, base_uri, resolve, include, options))
 
 
-def _text(name: SchemaFormat, document: Any) -> str:
-    if not isinstance(document, str):
-        raise ValueError(f"a schema of the format {name.family} must be a string, the text of the schema")
-    return document
+def _content(family: str, document: Any) -> Any:
+    """Return the text of a schema, or its JSON value, which may be given as its text. Raises: ValueError
 
-
-def _json(document: Any) -> Any:
-    """Return the JSON value of a schema, which may be given as its text. Raises: ValueError"""
+    A bare word is a schema itself, such as the Avro schema ``string``.
+    """
+    if family in TEXTS:
+        if not isinstance(document, str):
+            raise ValueError(f"a schema of the format {family} must be a string, the text of the schema")
+        return document
+    is_text = isinstance(document, str) and document.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"')
     try:
-        content = parse_json(document.encode()) if _is_json_text(document) else document
+        content = parse_json(document.encode()) if is_text else document
     except (JsonError, UnicodeEncodeError) as error:
         raise ValueError(f"the schema is not valid JSON: {error}") from None
     if is_deep(content):
         raise ValueError(f"the schema is nested more than {MAX_DEPTH} levels deep")
     return content
-
-
-def _is_json_text(document: Any) -> bool:
-    """Whether `document` is JSON text. A bare word is a schema itself, such as the Avro schema ``string``."""
-    return isinstance(document, str) and document.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"')
 
 
 def is_deep(document: Any) -> bool:

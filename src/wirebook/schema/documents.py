@@ -104,13 +104,17 @@ class Documents:
         return documents
 
     def _follow_path(self, path: str, fragment: str) -> tuple[SchemaDocument, str | None] | None:
-        """Look up the longest path first; at its end the suffix after a colon, again the longest id first (D45)."""
+        """Look up the longest path first; at its end the suffix after a colon, again the longest id first (D45).
+
+        The part is the suffix with more path, or the fragment, or more path.
+        """
         parts = path.split("/")
         for count in (7, 5):
             head, tail = "/".join(parts[:count]), "/".join(parts[count:])
             for xid, suffix in _splits(head) if len(parts) >= count else ():
                 if xid in self.by_xid:
-                    return self.by_xid[xid], _part(suffix, tail, fragment)
+                    rest = f"/{tail}" if tail else ""
+                    return self.by_xid[xid], (f"{suffix}{rest}" if suffix else fragment or rest) or None
         return None
 
 
@@ -121,13 +125,6 @@ def _ids_for(name: str) -> Iterator[str]:
         stem, dot, ending = candidate.rpartition(".")
         bare = stem if dot and ending.lower() in ("proto", "xsd") else candidate
         yield from dict.fromkeys((candidate, bare, candidate.replace("/", "."), bare.replace("/", ".")))
-
-
-def _part(suffix: str, tail: str, fragment: str) -> str | None:
-    """Return the part of a document that a reference names: a suffix with more path, a fragment, or more path."""
-    if suffix:
-        return f"{suffix}/{tail}" if tail else suffix
-    return fragment or (f"/{tail}" if tail else None)
 
 
 def _splits(text: str) -> Iterator[tuple[str, str]]:
@@ -177,8 +174,7 @@ def _default_version(schema: dict[str, Any], versions: dict[str, dict[str, Any]]
 
 def _document(xid: str, attributes: dict[str, Any]) -> SchemaDocument:
     content, format_ = _content(attributes), attributes.get("format")
-    names = [attributes.get(attribute) for attribute in ADDRESSES]
-    names += _identifiers(content)
+    names = [*(attributes.get(attribute) for attribute in ADDRESSES), *_identifiers(content)]
     addresses = tuple(name.rstrip("#") for name in names if isinstance(name, str) and ":" in name.split("/", 1)[0])
     return SchemaDocument(xid, format_ if isinstance(format_, str) else None, content, addresses)
 

@@ -190,12 +190,6 @@ def json_payload(value: Any, content_type: str) -> Encoded:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except (ValueError, TypeError, RecursionError) as error:
         actual = preview(str(error))
-        problem = Problem(
-            "payload-invalid",
-            f"the value cannot be written as JSON: {actual}",
-            slot="payload",
-            expected="JSON",
-            actual=actual,
-        )
-        return Encoded(None, (problem,))
+        message = f"the value cannot be written as JSON: {actual}"
+        return Encoded(None, (Problem("payload-invalid", message, slot="payload", expected="JSON", actual=actual),))
     return Encoded(Payload(text, content_type=content_type))

@@ -218,11 +218,9 @@ def scalars_of(layout: ColumnLayout) -> set[ColumnLayout]:
     """Return all scalar columns of a layout."""
     if isinstance(layout, Struct):
         return set().union(*map(scalars_of, layout.members.values()))
-    return (
-        scalars_of(layout.item if isinstance(layout, List) else layout.values)
-        if isinstance(layout, List | Map)
-        else {layout}
-    )
+    if isinstance(layout, List | Map):
+        return scalars_of(layout.item if isinstance(layout, List) else layout.values)
+    return {layout}
 
 
 def fields_of(layout: ColumnLayout) -> tuple[Field, ...]:

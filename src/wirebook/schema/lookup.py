@@ -12,7 +12,7 @@ from typing import Any
 
 from wirebook.problems import Problem
 from wirebook.schema.avro.names import definitions
-from wirebook.schema.compile import COMPILERS, DEFAULT, compile_schema
+from wirebook.schema.compile import ANONYMOUS, COMPILERS, DEFAULT, compile_schema
 from wirebook.schema.documents import Documents, SchemaDocument
 from wirebook.schema.formats import AVRO, parse_format
 from wirebook.schema.reader import CompiledSchema, CompileOptions, Unsupported
@@ -48,12 +48,12 @@ class SchemaIndex:
         Problems: schema-not-found (every payload is then `unsupported`)
         """
         if dataschema is not None:
-            return self._compile_inline(format, dataschema)
+            return self._compile(format, dataschema, (repr(dataschema),))
         references = [reference for reference in (dataschemaxid, dataschemauri) if isinstance(reference, str)]
         for reference in references:
             target = self.documents.follow(reference)
             if target is not None and target[0].content is not None:
-                return self._compile(format, *target)
+                return self._compile_document(format, *target)
         return _not_found(format, references)
 
     def problems(self) -> Iterator[Problem]:
@@ -62,33 +62,35 @@ class SchemaIndex:
         for document in self.documents.by_xid.values():
             if document.content is not None and id(document.content) not in seen:
                 seen.add(id(document.content))
-                compiled = self._compile(None, document, None)
+                compiled = self._compile_document(None, document, None)
                 problems = compiled.problems if isinstance(compiled, Unsupported) else ()
                 # a document with several types can be used: a message that refers to it names one
                 if any(problem.code != "unnamed-type" for problem in problems):
                     yield from (problem.at(xid=document.xid, slot=None) for problem in problems)
 
-    def _compile(self, format: str | None, document: SchemaDocument, part: str | None) -> Compiled:
-        chosen = document.format or format or ""
-        key = (chosen.lower(), document.xid, part)
+    def _compile_document(self, format: str | None, document: SchemaDocument, part: str | None) -> Compiled:
+        identity = (document.xid, part)
+        return self._compile(document.format or format, document.content, identity, part, document.base_uri)
+
+    def _compile(
+        self,
+        format: str | None,
+        schema: Any,
+        identity: tuple[str | None, ...],
+        part: str | None = None,
+        base_uri: str = ANONYMOUS,
+    ) -> Compiled:
+        """Compile a schema once for each format and `identity`."""
+        key = ((format or "").lower(), *identity)
         if key not in self._compiled:
             compiled = compile_schema(
-                chosen,
-                document.content,
+                format or "",
+                schema,
                 part,
-                base_uri=document.base_uri,
+                base_uri=base_uri,
                 resolve=self.resolve,
                 include=self.include,
                 options=self.options,
-            )
-            self._compiled.setdefault(key, compiled)
-        return self._compiled[key]
-
-    def _compile_inline(self, format: str | None, schema: Any) -> Compiled:
-        key = ((format or "").lower(), repr(schema))
-        if key not in self._compiled:
-            compiled = compile_schema(
-                format or "", schema, resolve=self.resolve, include=self.include, options=self.options
             )
             self._compiled.setdefault(key, compiled)
         return self._compiled[key]

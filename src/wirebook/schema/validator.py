@@ -185,11 +185,8 @@ def _check_json_structure(source: SchemaSource) -> None:
         raise _InvalidSchemaError("a JSON Structure document must have 'type', '$root' or 'definitions'")
     translation = Translation(document)
     schemas = [translation.document(root_pointer(document, None))] if has_root else []
-    schemas += [
-        translation.schema(type_)
-        for type_ in _types(document.get("definitions", {}))
-        if type_.get("abstract") is not True
-    ]
+    types = _types(document.get("definitions", {}))
+    schemas += [translation.schema(type_) for type_ in types if type_.get("abstract") is not True]
     for schema in schemas:
         js.meta.validate({**schema, "$schema": META_SCHEMAS[LATEST]})
 

@@ -6,7 +6,7 @@ Spec: schema/spec.md, message/spec.md#dataschemauri, #dataschemaxid; docs/semant
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from wirebook.definitions.lint.finding import Finding
@@ -255,15 +255,9 @@ class WatchedIndex(SchemaIndex):
         self.documents: UsedDocuments = UsedDocuments(document)
         self._with_missing: set[int] = set()  # ids of compiled schemas that refer to missing documents
 
-    def _compile(self, format: str | None, document: SchemaDocument, part: str | None) -> Any:
-        return self._watch(lambda: super(WatchedIndex, self)._compile(format, document, part))
-
-    def _compile_inline(self, format: str | None, schema: Any) -> Any:
-        return self._watch(lambda: super(WatchedIndex, self)._compile_inline(format, schema))
-
-    def _watch(self, compile_: Callable[[], Any]) -> Any:
+    def _compile(self, *schema: Any) -> Any:
         before = self.documents.missed
-        compiled = compile_()
+        compiled = super()._compile(*schema)
         if self.documents.missed > before:
             self._with_missing.add(id(compiled))
         return compiled
@@ -272,7 +266,7 @@ class WatchedIndex(SchemaIndex):
         """Return the error if the whole document does not compile, or None."""
         if document.content is None:
             return None
-        compiled = self._compile(None, document, None)
+        compiled = self._compile_document(None, document, None)
         if not isinstance(compiled, Unsupported):
             return None
         return None if all(_is_of_a_part(problem) for problem in compiled.problems) else compiled
