@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
-from typing import Any
 
 import pyarrow as pa
 
@@ -59,8 +58,7 @@ class _AvroColumns:
             members = {name: self.layout(field, inner) for name, field in type_.fields}
             required = frozenset(name for name, field in type_.fields if not field.is_nullable)
             return Struct(members, required, type_.docs) if members else JSON
-        if type_.kind in ("array", "map"):
-            assert type_.items is not None
+        if type_.items is not None:
             items = self.layout(type_.items, inner)
             return List(items) if type_.kind == "array" else Map(items)
         if type_.kind == "union":
@@ -69,12 +67,6 @@ class _AvroColumns:
                 return self.layout(branches[0], inner)
             return Struct({branch.branch_name: self.layout(branch, inner) for branch in branches}) if branches else TEXT
         return LOGICAL[type_.logical](type_) if type_.logical else PLAIN[type_.kind]
-
-
-def _scalar(
-    name: str, arrow: pa.DataType, cell: Callable[[Any], Cell], decoded_type: pa.DataType | None = None
-) -> ScalarColumn:
-    return ScalarColumn(name, arrow, decoded_type or arrow, {}, cell)
 
 
 PLAIN: dict[str, ScalarColumn] = {
@@ -94,18 +86,20 @@ PLAIN: dict[str, ScalarColumn] = {
 # -- logical types: the cell of an encoded value -----------------------------------------------------------------------
 
 
-def _moment(base: date, unit: timedelta) -> Callable[[int], Cell]:
+def _moment(
+    name: str, arrow: pa.DataType, encoded: pa.DataType, base: date, unit: timedelta
+) -> Callable[[AvroType], ScalarColumn]:
     def cell(value: int) -> Cell:
         try:
             return base + value * unit, NOTHING
         except OverflowError:
             return None, value
 
-    return cell
+    column = ScalarColumn(name, arrow, encoded, {}, cell)
+    return lambda _: column
 
 
-def _uuid(type_: AvroType) -> ScalarColumn:
-    return _scalar("uuid", pa.string(), lambda value: (str(uuid.UUID(bytes=value)), NOTHING)) if type_.size else TEXT
+UUID = ScalarColumn("uuid", pa.string(), pa.string(), {}, lambda value: (str(uuid.UUID(bytes=value)), NOTHING))
 
 
 def _decimal(type_: AvroType) -> ScalarColumn:
@@ -121,7 +115,8 @@ def _decimal(type_: AvroType) -> ScalarColumn:
             return None, format(exact, "f")
         return (exact if precision <= 38 else format(exact, "f")), NOTHING
 
-    return _scalar("decimal", pa.decimal128(precision, scale) if precision <= 38 else pa.string(), cell)
+    arrow = pa.decimal128(precision, scale) if precision <= 38 else pa.string()
+    return ScalarColumn("decimal", arrow, arrow, {}, cell)
 
 
 DURATION = pa.struct([("months", pa.int64()), ("days", pa.int64()), ("milliseconds", pa.int64())])
@@ -131,23 +126,18 @@ def _duration(value: bytes) -> Cell:
     return dict(zip(DURATION.names, struct.unpack("<III", value), strict=True)), NOTHING
 
 
-_INSTANT_MILLIS = _scalar("timestamp-millis", INSTANT, _moment(_EPOCH_UTC, _MILLISECOND), pa.int64())
-_INSTANT_MICROS = _scalar("timestamp-micros", INSTANT, _moment(_EPOCH_UTC, _MICROSECOND), pa.int64())
-_LOCAL_MILLIS = _scalar("local-timestamp-millis", LOCAL_TIME, _moment(_EPOCH, _MILLISECOND), pa.int64())
-_LOCAL_MICROS = _scalar("local-timestamp-micros", LOCAL_TIME, _moment(_EPOCH, _MICROSECOND), pa.int64())
-_DATE = _scalar("date", pa.date32(), _moment(_DAY, timedelta(days=1)), pa.int32())
-_DURATION = _scalar("duration", DURATION, _duration)
+_DURATION = ScalarColumn("duration", DURATION, DURATION, {}, _duration)
 LOGICAL: dict[str, Callable[[AvroType], ScalarColumn]] = {
     "decimal": _decimal,
-    "uuid": _uuid,
-    "date": lambda _: _DATE,
+    "uuid": lambda type_: UUID if type_.kind == "fixed" else TEXT,
+    "date": _moment("date", pa.date32(), pa.int32(), _DAY, timedelta(days=1)),
     "time-millis": lambda _: INT32,
     "time-micros": lambda _: INT64,
-    "timestamp-millis": lambda _: _INSTANT_MILLIS,
-    "timestamp-micros": lambda _: _INSTANT_MICROS,
+    "timestamp-millis": _moment("timestamp-millis", INSTANT, pa.int64(), _EPOCH_UTC, _MILLISECOND),
+    "timestamp-micros": _moment("timestamp-micros", INSTANT, pa.int64(), _EPOCH_UTC, _MICROSECOND),
     "timestamp-nanos": lambda _: INT64,
-    "local-timestamp-millis": lambda _: _LOCAL_MILLIS,
-    "local-timestamp-micros": lambda _: _LOCAL_MICROS,
+    "local-timestamp-millis": _moment("local-timestamp-millis", LOCAL_TIME, pa.int64(), _EPOCH, _MILLISECOND),
+    "local-timestamp-micros": _moment("local-timestamp-micros", LOCAL_TIME, pa.int64(), _EPOCH, _MICROSECOND),
     "local-timestamp-nanos": lambda _: INT64,
     "duration": lambda _: _DURATION,
 }

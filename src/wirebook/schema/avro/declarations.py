@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from wirebook.schema.avro.checks import bytes_of_characters
 from wirebook.schema.avro.types import NAME, AvroError, AvroType
 
 MAX_LEVELS: Final = 64
@@ -55,7 +56,8 @@ def _is_default(type_: AvroType, value: Any, level: int) -> bool:
     if type_.kind == "enum":
         return value in type_.symbols
     if type_.kind == "fixed":
-        return _is_bytes(value) and len(value) == type_.size
+        octets = bytes_of_characters(value)
+        return octets is not None and len(octets) == type_.size
     if type_.kind == "record":
         return isinstance(value, dict) and all(
             _is_default(member, value[name], level + 1) if name in value else name in type_.defaults
@@ -76,10 +78,6 @@ def _is_number(value: Any) -> bool:
     return (isinstance(value, int | float) and not isinstance(value, bool)) or value in ("NaN", "Infinity", "-Infinity")
 
 
-def _is_bytes(value: Any) -> bool:
-    return isinstance(value, str) and all(ord(character) < 256 for character in value)
-
-
 IS_PRIMITIVE: Final[dict[str, Callable[[Any], bool]]] = {
     "null": lambda value: value is None,
     "boolean": lambda value: isinstance(value, bool),
@@ -87,7 +85,7 @@ IS_PRIMITIVE: Final[dict[str, Callable[[Any], bool]]] = {
     "long": _is_integer(2**63),
     "float": _is_number,
     "double": _is_number,
-    "bytes": _is_bytes,
+    "bytes": lambda value: bytes_of_characters(value) is not None,
     "string": lambda value: isinstance(value, str),
 }
 """Whether a JSON value is a default of a primitive type."""

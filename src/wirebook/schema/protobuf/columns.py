@@ -58,7 +58,7 @@ SCALARS: dict[int, ScalarColumn] = {
 
 def layout_of(descriptor: Descriptor, docs: dict[str, str]) -> ColumnLayout:
     """Return the column layout of a message. `docs` are the comments of all members by full name."""
-    return _ProtobufColumns(docs).message(descriptor)
+    return _ProtobufColumns(docs).message(descriptor, ())
 
 
 def is_map(field: FieldDescriptor) -> bool:
@@ -70,34 +70,27 @@ class _ProtobufColumns:
     def __init__(self, docs: dict[str, str]) -> None:
         self.docs = docs
         self.remaining = MAX_COLUMNS
-        self.ancestors: list[str] = []
 
-    def message(self, descriptor: Descriptor) -> ColumnLayout:
-        name = descriptor.full_name
+    def message(self, descriptor: Descriptor, ancestors: tuple[str, ...]) -> ColumnLayout:
+        name, fields = descriptor.full_name, descriptor.fields
         if name == TIMESTAMP_NAME:
             return TIMESTAMP
         if name in WRAPPERS:
-            return self.single(descriptor.fields[0])
-        is_closed = name in PLAIN_JSON or name in self.ancestors or len(self.ancestors) >= MAX_LEVELS
-        if is_closed or not descriptor.fields or self.remaining < len(descriptor.fields):
+            return self.single(fields[0], ancestors)
+        is_closed = name in PLAIN_JSON or name in ancestors or len(ancestors) >= MAX_LEVELS
+        if is_closed or not fields or self.remaining < len(fields):
             return JSON
-        self.ancestors.append(name)
-        try:
-            return self._struct(descriptor)
-        finally:
-            self.ancestors.pop()
-
-    def _struct(self, descriptor: Descriptor) -> ColumnLayout:
-        self.remaining -= len(descriptor.fields)
-        members = {field.name: self.field(field) for field in descriptor.fields}
-        required = frozenset(field.name for field in descriptor.fields if not field.has_presence or field.is_required)
-        docs = {field.name: self.docs[field.full_name] for field in descriptor.fields if field.full_name in self.docs}
+        self.remaining -= len(fields)
+        members = {field.name: self.field(field, (*ancestors, name)) for field in fields}
+        required = frozenset(field.name for field in fields if not field.has_presence or field.is_required)
+        docs = {field.name: self.docs[field.full_name] for field in fields if field.full_name in self.docs}
         return Struct(members, required, docs)
 
-    def field(self, field: FieldDescriptor) -> ColumnLayout:
+    def field(self, field: FieldDescriptor, ancestors: tuple[str, ...]) -> ColumnLayout:
         if is_map(field):
-            return Map(self.single(field.message_type.fields_by_name["value"]))
-        return List(self.single(field)) if field.is_repeated else self.single(field)
+            return Map(self.single(field.message_type.fields_by_name["value"], ancestors))
+        single = self.single(field, ancestors)
+        return List(single) if field.is_repeated else single
 
-    def single(self, field: FieldDescriptor) -> ColumnLayout:
-        return self.message(field.message_type) if field.message_type is not None else SCALARS[field.type]
+    def single(self, field: FieldDescriptor, ancestors: tuple[str, ...]) -> ColumnLayout:
+        return SCALARS[field.type] if field.message_type is None else self.message(field.message_type, ancestors)

@@ -144,17 +144,14 @@ class _MessageComparison:
         if old.field.is_repeated and not new.field.is_repeated and (type_ in NUMERIC or to in NUMERIC):
             yield Incompatibility(path, "repeated-to-single", old.described, new.described)
         if F.TYPE_MESSAGE == type_ == to or F.TYPE_GROUP == type_ == to:
-            yield from self._messages(old, new, path)
+            if old.type_name not in self.old.stubs and new.type_name not in self.new.stubs:
+                self._wait(old.type_name, new.type_name)
+            elif old.type_name != new.type_name:
+                yield Incompatibility(path, "type-changed", old.type_name, new.type_name)
         elif type_ == to == F.TYPE_ENUM:
             yield from self._enums(old, new, path)
         elif not _is_compatible(type_, to):
             yield Incompatibility(path, "type-changed", old.described, new.described)
-
-    def _messages(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
-        if old.type_name not in self.old.stubs and new.type_name not in self.new.stubs:
-            self._wait(old.type_name, new.type_name)
-        elif old.type_name != new.type_name:
-            yield Incompatibility(path, "type-changed", old.type_name, new.type_name)
 
     def _enums(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
         """Compare two enums. An open enum keeps a number without a name; a closed one loses it."""

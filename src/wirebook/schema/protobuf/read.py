@@ -111,7 +111,7 @@ class MessageReaders:
         if field.enum_type is not None:
             return _enum(field)
         if field.type in (1, 2) and layout is None:
-            return _json_float
+            return json_float
         return _text if field.type == 9 else _same
 
     def _wrapper(self, descriptor: Descriptor, layout: ColumnLayout | None) -> Convert:
@@ -168,7 +168,8 @@ def _text(value: Any, depth: int) -> Any:  # noqa: ARG001
     return value
 
 
-def _json_float(value: float, depth: int) -> Any:  # noqa: ARG001
+def json_float(value: float, depth: int = 0) -> Any:  # noqa: ARG001
+    """Return a number as the JSON mapping writes it."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
@@ -221,7 +222,7 @@ def _plain_value(message: Message, depth: int) -> Any:
         return _plain_struct(message.struct_value, depth - 1)
     if kind == "list_value":
         return _plain_list(message.list_value, depth - 1)
-    return _json_float(message.number_value, 0) if kind == "number_value" else getattr(message, kind)
+    return json_float(message.number_value) if kind == "number_value" else getattr(message, kind)
 
 
 def _plain_struct(message: Message, depth: int) -> dict[str, Any]:

@@ -6,7 +6,6 @@ Spec: protobuf.dev "ProtoJSON Format". As the text requires, unknown members are
 from __future__ import annotations
 
 import base64
-import math
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from google.protobuf import json_format, message_factory
 from wirebook.problems import Problem
 from wirebook.schema.payload_problems import MAX_PROBLEMS, preview
 from wirebook.schema.protobuf.columns import WELL_KNOWN, Descriptor, FieldDescriptor, is_map
-from wirebook.schema.protobuf.read import Message
+from wirebook.schema.protobuf.read import Message, json_float
 from wirebook.text.pointers import format_pointer
 
 _PREFIX = re.compile(r"Failed to parse \S{1,200} field: ")
@@ -128,8 +127,8 @@ def json_value(value: Any) -> Any:
         return [json_value(item) for item in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, float):
+        return json_float(value)
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
     return int(value) if isinstance(value, Decimal) and value == value.to_integral_value() else value

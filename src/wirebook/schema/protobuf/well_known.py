@@ -69,7 +69,7 @@ class WellKnownMessages:
     def _field(self, value: Any, field: FieldDescriptor | None, key: str, at: WellKnownMessage, depth: int) -> Any:
         if field is None or field.message_type is None:
             return value
-        here = WellKnownMessage((*at.steps, field.name), (*at.path, key), {})
+        here = _inside(at, field.name, key)
         if is_map(field):
             return self._map(value, field, here, depth)
         if field.is_repeated and isinstance(value, list):
@@ -97,8 +97,8 @@ class WellKnownMessages:
                 yield Problem("payload-invalid", text, slot=slot, expected=expected, actual=preview(part.fields))
 
 
-def _inside(at: WellKnownMessage, step: Any, preview_as: str | int) -> WellKnownMessage:
-    return WellKnownMessage((*at.steps, step), (*at.path, preview_as), {})
+def _inside(at: WellKnownMessage, step: Any, name: str | int) -> WellKnownMessage:
+    return WellKnownMessage((*at.steps, step), (*at.path, name), {})
 
 
 def _key(field: FieldDescriptor, key: str) -> Any:

@@ -47,31 +47,28 @@ class ElementLayouts:
     patterns: bool
     remaining: int = MAX_COLUMNS
     opaque: bool = False
-    ancestors: list[int] = field(default_factory=list)
 
-    def element(self, element: XsdElement) -> tuple[ColumnLayout, ReadElement]:
+    def element(self, element: XsdElement, ancestors: tuple[int, ...] = ()) -> tuple[ColumnLayout, ReadElement]:
         """Return the layout of an element's values and their reader."""
         type_ = element.type
         if type_.is_simple():
             return scalar_column(type_), simple_reader(self._text(type_), _default(element))
-        is_closed = id(type_) in self.ancestors or len(self.ancestors) >= MAX_LEVELS or self.remaining <= 0
+        is_closed = id(type_) in ancestors or len(ancestors) >= MAX_LEVELS or self.remaining <= 0
         if is_closed or type_.has_mixed_content() or type_.name == f"{XS}anyType":
             self.opaque = True
             return TEXT, read_xml
-        self.ancestors.append(id(type_))
-        try:
-            return self._complex(type_, element)
-        finally:
-            self.ancestors.pop()
+        return self._complex(type_, element, (*ancestors, id(type_)))
 
     def _text(self, type_: XsdType) -> ReadText:
         if type_.is_list() and self.patterns and next(patterns_of(type_), None) is not None:
             self.opaque = True
         return text_reader(type_, check_patterns=self.patterns)
 
-    def _complex(self, type_: XsdType, element: XsdElement) -> tuple[ColumnLayout, ReadElement]:
+    def _complex(
+        self, type_: XsdType, element: XsdElement, ancestors: tuple[int, ...]
+    ) -> tuple[ColumnLayout, ReadElement]:
         names = names_of(type_)
-        children = {tag: (column, self._child(names, tag)) for tag, column in names.children.items()}
+        children = {tag: (column, self._child(names, tag, ancestors)) for tag, column in names.children.items()}
         attributes = {
             name: (column, self._attribute(names.components[name])) for name, column in names.attributes.items()
         }
@@ -90,9 +87,7 @@ class ElementLayouts:
         defaults = {
             name: _default(attribute)
             for name, attribute in type_.attributes.items()
-            if name is not None
-            and attribute.use != "prohibited"
-            and not (attribute.default is None and attribute.fixed is None)
+            if name in names.attributes and not (attribute.default is None and attribute.fixed is None)
         }
         return layout, ComplexReader(attributes, text, children, defaults, _default(element))
 
@@ -101,9 +96,9 @@ class ElementLayouts:
         layout, read = scalar_column(attribute.type), self._text(attribute.type)
         return ElementMember(layout, read, required=required, doc=_documentation(attribute))
 
-    def _child(self, names: ElementNames, tag: str) -> ElementMember:
+    def _child(self, names: ElementNames, tag: str, ancestors: tuple[int, ...]) -> ElementMember:
         element = names.elements[tag]
-        layout, read = self.element(element)
+        layout, read = self.element(element, ancestors)
         required = tag not in names.optional and tag not in names.repeated and not element.nillable
         return ElementMember(layout, read, tag in names.repeated, required, _documentation(element))
 

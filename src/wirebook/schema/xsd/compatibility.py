@@ -109,8 +109,7 @@ class _XsdComparison:
             return
         if old.name == ANY_TYPE:
             yield Incompatibility(path, "type-narrowed", described(old), described(new))
-            return
-        if old.is_complex() or new.is_complex():
+        elif old.is_complex() or new.is_complex():
             yield from self._complex(old, new, path)
         else:
             yield from simple_incompatibilities(old, new, path)

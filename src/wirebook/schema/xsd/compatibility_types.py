@@ -17,9 +17,7 @@ from wirebook.schema.xsd.source import XS
 from wirebook.schema.xsd.types import SimpleType, item_of, members_of
 
 TEXTS = frozenset(f"{XS}{name}" for name in ("string", "normalizedString", "token"))
-ANYTHING = frozenset(
-    f"{XS}{name}" for name in ("anySimpleType", "anyAtomicType", "string", "normalizedString", "token")
-)
+ANYTHING = TEXTS | {f"{XS}anySimpleType", f"{XS}anyAtomicType"}
 WIDER = {f"{XS}float": (f"{XS}double",), f"{XS}decimal": (f"{XS}float", f"{XS}double")}
 RANGES = ("minInclusive", "minExclusive", "maxInclusive", "maxExclusive")
 LENGTHS = ("length", "minLength", "maxLength")
@@ -48,7 +46,7 @@ def simple_incompatibilities(old: SimpleType, new: SimpleType, path: str) -> Ite
     elif old.is_list() and new.is_list():
         yield from simple_incompatibilities(item_of(old), item_of(new), path)
         yield from _facets(old, new, path)
-    elif old.is_list() or new.is_list() or not (_is_wider(builtin(old), builtin(new)) or _is_wider_range(old, new)):
+    elif old.is_list() or new.is_list() or not _is_wider(builtin(old), builtin(new)):
         yield Incompatibility(path, "type-narrowed", described(old), described(new))
     else:
         yield from _facets(old, new, path)
@@ -77,16 +75,11 @@ def _chain(type_: SimpleType) -> list[SimpleType]:
 
 
 def _is_wider(old: SimpleType, new: SimpleType) -> bool:
-    names = {type_name.name for type_name in _chain(old)}
-    wider = {name for type_name in names for name in WIDER.get(type_name, ())}
-    texts = new.name in TEXTS and bool(names & TEXTS)
-    return new.name in names | wider or texts or new.name in ANYTHING
-
-
-def _is_wider_range(old: SimpleType, new: SimpleType) -> bool:
-    """Whether both are integers: facets then tell their ranges."""
-    integer = f"{XS}integer"
-    return all(any(ancestor.name == integer for ancestor in _chain(type_)) for type_ in (old, new))
+    """Whether a built-in type accepts what another one does. If both are integers, their facets tell."""
+    names, new_names = ({ancestor.name for ancestor in _chain(type_)} for type_ in (old, new))
+    wider = {wider_name for name in names for wider_name in WIDER.get(name, ())}
+    is_text, is_integer = new.name in TEXTS and bool(names & TEXTS), f"{XS}integer" in names & new_names
+    return new.name in names | wider | ANYTHING or is_text or is_integer
 
 
 def _facets(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
@@ -98,19 +91,17 @@ def _facets(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibi
     for name, value in _other_facets(new).items():
         old_value = _other_facets(old).get(name)
         is_limit = name in ("totalDigits", "fractionDigits")
-        is_narrower = (old_value is None or old_value > value) if is_limit else old_value != value
-        if is_narrower:
-            yield Incompatibility(
-                path, UNPROVEN if name == "assertion" else f"{_kebab_case(name)}-narrowed", old_value, value
-            )
+        if (old_value is None or old_value > value) if is_limit else old_value != value:
+            rule = UNPROVEN if name == "assertion" else f"{_kebab_case(name)}-narrowed"
+            yield Incompatibility(path, rule, old_value, value)
 
 
 def _bounds(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
     for name, low in (("minLength", True), ("maxLength", False)):
         old_length, new_length = _length(old, name), _length(new, name)
-        if new_length is not None and (
-            old_length is None or (old_length < new_length if low else old_length > new_length)
-        ):
+        if new_length is None:
+            continue
+        if old_length is None or (old_length < new_length if low else old_length > new_length):
             yield Incompatibility(path, f"{_kebab_case(name)}-narrowed", old_length, new_length)
     for low in (True, False):
         old_limit, new_limit = _range(old, low), _range(new, low)
