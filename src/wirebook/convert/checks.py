@@ -1,14 +1,17 @@
-"""Checks of converters, and the error for a message that a library cannot express."""
+"""Checks of converters, the error for a message that a library cannot express, and times in milliseconds since 1970."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from wirebook.bindings.headers import CONTROL, NOT_IN_NAME
 from wirebook.bindings.wire import AnyMessage, Base64, Pair, WireMessage, preview
 from wirebook.problems import Problem, WirebookError
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
 Message = TypeVar("Message", bound=WireMessage)
 
 
@@ -44,3 +47,13 @@ def required(library: str, slot: str, value: str | None) -> str:
             Problem("missing-required", f"{library} requires {slot}, and the message has none", slot=slot)
         )
     return value
+
+
+def time_of(milliseconds: int) -> str:
+    """Return a time as text. Raises: OverflowError outside the years 1 to 9999"""
+    return (EPOCH + milliseconds * MILLISECOND).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def milliseconds_of(time: str) -> int:
+    """Return a time as a number. Raises: ValueError for a year other than 1 to 9999, and for a leap second"""
+    return (datetime.fromisoformat(time.upper()) - EPOCH) // MILLISECOND

@@ -6,19 +6,16 @@ producer.produce(**arguments_of(catalog.build(...)))
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import AnyMessage, KafkaRecord, bytes_of, from_bytes
-from wirebook.convert.checks import not_expressible, of_protocol, required
+from wirebook.convert.checks import milliseconds_of, not_expressible, of_protocol, required, time_of
 from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
 NAME = "confluent-kafka"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 def record_of(message: Message) -> KafkaRecord:
@@ -53,7 +50,11 @@ def arguments_of(wire: AnyMessage) -> dict[str, Any]:
     if record.partition is not None:
         arguments["partition"] = record.partition
     if record.timestamp is not None:
-        arguments["timestamp"] = _milliseconds(record.timestamp)
+        try:
+            arguments["timestamp"] = milliseconds_of(record.timestamp)
+        except ValueError as error:
+            expected = "a time of the years 1 to 9999 without a leap second"
+            raise not_expressible(NAME, "timestamp", expected, record.timestamp) from error
     return arguments
 
 
@@ -68,14 +69,6 @@ def _octets(value: Any) -> bytes | None:
 def _time_of(milliseconds: int) -> str | None:
     """Return a time as text. None outside the years 1 to 9999, which a broker may deliver."""
     try:
-        moment = _EPOCH + milliseconds * _MILLISECOND
+        return time_of(milliseconds)
     except OverflowError:
         return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _milliseconds(text: str) -> int:
-    try:
-        return (datetime.fromisoformat(text.upper()) - _EPOCH) // _MILLISECOND
-    except ValueError as error:
-        raise not_expressible(NAME, "timestamp", "a time of the years 1 to 9999 without a leap second", text) from error

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from wirebook.bindings import AmqpMessage, AnyMessage, Base64, bytes_of, from_bytes
 from wirebook.bindings.amqp import check_sections
 from wirebook.bindings.amqp_types import type_of
-from wirebook.convert.checks import not_expressible, of_protocol
+from wirebook.convert.checks import milliseconds_of, not_expressible, of_protocol, time_of
 from wirebook.problems import WirebookError
 from wirebook.problems.extras import library
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from proton import Message
 
 NAME = "python-qpid-proton"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TEXTS: Final = {
     "to": "address",
     "subject": "subject",
@@ -186,14 +184,13 @@ PYTHON_TYPES: Final[dict[str, Callable[[Any], Any]]] = {
 
 def _text_of_time(milliseconds: int) -> str:
     try:
-        moment = _EPOCH + timedelta(milliseconds=milliseconds)
+        return time_of(milliseconds)
     except OverflowError as error:
         raise not_expressible(NAME, "a time", "of the years 1 to 9999", milliseconds) from error
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _milliseconds(text: str) -> int:
     try:
-        return (datetime.fromisoformat(text.upper()) - _EPOCH) // timedelta(milliseconds=1)
+        return milliseconds_of(text)
     except ValueError as error:
         raise not_expressible(NAME, "a time", "of the years 1 to 9999 without a leap second", text) from error

@@ -182,11 +182,18 @@ def _document(xid: str, attributes: dict[str, Any]) -> SchemaDocument:
 def _identifiers(content: Any) -> list[Any]:
     """Return the identifiers in a JSON document, also if it is stored as text."""
     if isinstance(content, str) and content.lstrip("\ufeff \t\r\n").startswith("{") and 'id"' in content:
-        try:
-            content = parse_json(content.encode("utf-8", "surrogatepass"))
-        except JsonError:
-            return []
+        content = json_of(content)
     return [content.get("$id"), content.get("id")] if isinstance(content, dict) else []
+
+
+def json_of(content: Any) -> Any:
+    """Return the content of a JSON document that may be stored as text; None if it is not JSON."""
+    if not isinstance(content, str):
+        return content
+    try:
+        return parse_json(content.encode("utf-8", "surrogatepass"))
+    except JsonError:
+        return None
 
 
 def _content(attributes: dict[str, Any]) -> Any:

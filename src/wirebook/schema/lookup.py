@@ -13,11 +13,10 @@ from typing import Any
 from wirebook.problems import Problem
 from wirebook.schema.avro.names import definitions
 from wirebook.schema.compile import ANONYMOUS, COMPILERS, DEFAULT, compile_schema
-from wirebook.schema.documents import Documents, SchemaDocument
+from wirebook.schema.documents import Documents, SchemaDocument, json_of
 from wirebook.schema.formats import AVRO, parse_format
 from wirebook.schema.reader import CompiledSchema, CompileOptions, Unsupported
 from wirebook.schema.source import SchemaText
-from wirebook.text.json import JsonError, parse_json
 
 Compiled = CompiledSchema | Unsupported
 
@@ -100,9 +99,7 @@ class SchemaIndex:
     def resolve(self, reference: str) -> Any | None:
         """Return the document at a URI, or the definition of the Avro type with a name; None if unknown."""
         target = self.documents.follow(reference)
-        if target is None:
-            return self._avro_types.get(reference)
-        return _as_json(target[0].content)
+        return self._avro_types.get(reference) if target is None else json_of(target[0].content)
 
     def include(self, name: str, base_uri: str) -> SchemaText | None:
         """Return the text that the document at `base_uri` imports as `name`; None if unknown."""
@@ -115,20 +112,8 @@ class SchemaIndex:
     def _avro_types(self) -> dict[str, Any]:
         """The named types that the Avro schemas of the catalogue define, by full name."""
         documents = self.documents.by_xid.values()
-        schemas = (
-            _as_json(document.content) for document in documents if parse_format(document.format or "").family == AVRO
-        )
-        return {name: definition for schema in schemas for name, definition in definitions(schema)}
-
-
-def _as_json(content: Any) -> Any:
-    """Return the content of a JSON document that may be stored as text; None if it is not JSON."""
-    if not isinstance(content, str):
-        return content
-    try:
-        return parse_json(content.encode())
-    except JsonError:
-        return None
+        avro = (document for document in documents if parse_format(document.format or "").family == AVRO)
+        return {name: definition for document in avro for name, definition in definitions(json_of(document.content))}
 
 
 def _not_found(format: str | None, references: list[str]) -> Compiled:

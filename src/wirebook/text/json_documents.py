@@ -76,11 +76,7 @@ def _find_places(text: str) -> dict[str, SourcePosition]:  # a function of the m
 
 
 class _DifferentValues(ValueError):
-    """A duplicate member `name` with different values."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    """A duplicate member has different values."""
 
 
 def _parse_with_places(text: str, name: str, limits: DocumentLimits) -> tuple[Any, list[Problem]]:
@@ -90,8 +86,8 @@ def _parse_with_places(text: str, name: str, limits: DocumentLimits) -> tuple[An
     """
     try:
         value = parse_exactly(text, _merge_equal_members)
-    except _DifferentValues as error:
-        raise WirebookError(*_duplicates(text, name, error.name)[:MAX_DUPLICATES]) from None
+    except _DifferentValues:
+        raise WirebookError(*_duplicates(text, name, equal=False)[:MAX_DUPLICATES]) from None
     except JsonError as error:
         raise WirebookError(_number_error(text, name, error)) from None
     except json.JSONDecodeError as error:
@@ -104,7 +100,7 @@ def _parse_with_places(text: str, name: str, limits: DocumentLimits) -> tuple[An
             raise WirebookError(_syntax_error(text, name, "half of a surrogate pair in a string", lone))
     if is_deeper_than(value, limits.depth):
         raise WirebookError(_too_deep(text, name, limits))
-    return value, _duplicates(text, name)
+    return value, _duplicates(text, name, equal=True)
 
 
 def _merge_equal_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -114,7 +110,7 @@ def _merge_equal_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = {}
     for name, value in pairs:
         if name in members and not are_equal(members[name], value):
-            raise _DifferentValues(name)
+            raise _DifferentValues
         members.setdefault(name, value)
     return members
 
@@ -133,26 +129,23 @@ def _syntax_error(text: str, name: str, reason: str, offset: int) -> Problem:
     return Problem("syntax-error", message, file=name, line=line, column=column, pointer=pointer)
 
 
-def _duplicates(text: str, name: str, different: str | None = None) -> list[Problem]:
-    """A problem for each duplicate member: of all, or of those named `different` whose values are not equal."""
-    duplicates = outline(text).duplicates
-    if different is not None:
-        duplicates = [duplicate for duplicate in duplicates if not _have_equal_values(text, *duplicate[1:])]
+def _duplicates(text: str, name: str, *, equal: bool) -> list[Problem]:
+    """A problem for each duplicate member whose values are equal, as all are, or for each whose values are not."""
     starts = line_starts(text)
     return [
-        duplicate_member(name, pointer, place_in(starts, first), place_in(starts, second), are_equal=different is None)
-        for pointer, first, second in duplicates
+        duplicate_member(name, pointer, place_in(starts, first), place_in(starts, second), are_equal=equal)
+        for pointer, first, second in outline(text).duplicates
+        if equal or not _have_equal_values(text, first, second)
     ]
 
 
-def _have_equal_values(text: str, *keys: int) -> bool:
+def _have_equal_values(text: str, first: int, second: int) -> bool:
     """Return whether the members whose keys begin at two offsets have equal values."""
 
     def value_of(key: int) -> Any:
         start = AFTER_KEY.match(text, key)
         return json.JSONDecoder().raw_decode(text, start.end() if start else key)[0]
 
-    first, second = keys
     try:
         return are_equal(value_of(first), value_of(second))
     except ValueError:

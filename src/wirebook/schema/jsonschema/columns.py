@@ -68,22 +68,15 @@ def _referred(reference: str, resolver: Resolver, walk: _Walk) -> ColumnLayout:
     except Unresolvable:
         return JSON
     key = str(id(resolved.contents))
-    if key in walk.ancestors:
-        return JSON
+    return JSON if key in walk.ancestors else _nested(resolved.contents, resolved.resolver, walk, key)
+
+
+def _nested(schema: Any, resolver: Resolver, walk: _Walk, key: str = "") -> ColumnLayout:
+    """Return the layout of a subschema, one level deeper. `key` stands for a schema that is referred to."""
     walk.ancestors.append(key)
-    try:
-        return _layout(resolved.contents, resolved.resolver, walk)
-    finally:
-        walk.ancestors.pop()
-
-
-def _nested(schema: Any, resolver: Resolver, walk: _Walk) -> ColumnLayout:
-    """Return the layout of a subschema, one level deeper."""
-    walk.ancestors.append("")
-    try:
-        return _layout(schema, resolver, walk)
-    finally:
-        walk.ancestors.pop()
+    layout = _layout(schema, resolver, walk)
+    walk.ancestors.pop()
+    return layout
 
 
 def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:

@@ -168,10 +168,9 @@ class Containment:
         if not sets or key in self.open or level > MAX_LEVELS:
             return False
         self.open[key] = level
-        try:
-            return all(self.is_empty(case, level) for case in self._cases(sets))
-        finally:
-            del self.open[key]
+        is_nothing = all(self.is_empty(case, level) for case in self._cases(sets))
+        del self.open[key]
+        return is_nothing
 
     def excludes(self, case: Case, schema: Node, level: int) -> bool:
         """Whether it is shown that no value of a case is valid against a schema."""

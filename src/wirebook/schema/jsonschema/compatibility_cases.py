@@ -288,32 +288,22 @@ def cases(document: FlatDocument, sets: tuple[KeywordSet, ...], nots: tuple[Node
     """
     split: list[Case] = []
     for chosen, refused in _branches(sets, nots):
-        finite = next((keywords.values["enum"] for keywords in chosen if "enum" in keywords.values), None)
+        enum = next((keywords.values["enum"] for keywords in chosen if "enum" in keywords.values), None)
         types = frozenset[str].intersection(*(keywords.types for keywords in chosen)) if chosen else frozenset(TYPES)
-        if finite is not None:
-            values = [
-                value
-                for value in finite
-                if type_of(value) in types and not any(keywords.refuses(value) for keywords in chosen)
-            ]
-            split += [Case(document, type_of(value), chosen, refused, value) for value in values]
-        else:
-            for type_ in TYPES:
-                more = _with_dependents(chosen) if type_ == "object" else chosen
-                if type_ in types and all(type_ in keywords.types for keywords in more):
-                    split += _of_type(Case(document, type_, more, refused))
+        values = FINITE if enum is None else enum
+        for value in values:
+            if type_of(value) in types and not any(keywords.refuses(value) for keywords in chosen):
+                split.append(Case(document, type_of(value), chosen, refused, value))
+        for type_ in INFINITE if enum is None else ():
+            more = _with_dependents(chosen) if type_ == "object" else chosen
+            if type_ in types and all(type_ in keywords.types for keywords in more):
+                split.append(Case(document, type_, more, refused))
     return split
 
 
-FINITE: dict[str, tuple[Any, ...]] = {"null": (None,), "boolean": (False, True)}
-
-
-def _of_type(case: Case) -> list[Case]:
-    values = FINITE.get(case.type)
-    if values is None:
-        return [case]
-    remaining = [value for value in values if not any(keywords.refuses(value) for keywords in case.sets)]
-    return [Case(case.document, case.type, case.sets, case.nots, value) for value in remaining]
+FINITE = (None, False, True)
+"""All values of the types ``null`` and ``boolean``."""
+INFINITE = TYPES[2:]
 
 
 def _branches(

@@ -49,20 +49,18 @@ class _StructureColumns:
         if isinstance(type_, dict):
             return self.layout(type_)
         self.ancestors.append("")
-        try:
-            return self._named(node, type_)
-        finally:
-            self.ancestors.pop()
+        layout = self._named(node, type_)
+        self.ancestors.pop()
+        return layout
 
     def _referred(self, reference: Any) -> ColumnLayout:
         pointer, node = definition(self.document, reference)
         if pointer in self.ancestors:
             return JSON
         self.ancestors.append(pointer or "#")
-        try:
-            return self.layout(node)
-        finally:
-            self.ancestors.pop()
+        layout = self.layout(node)
+        self.ancestors.pop()
+        return layout
 
     def _named(self, node: Node, type_: Any) -> ColumnLayout:
         if type_ in PRIMITIVES:

@@ -96,15 +96,7 @@ class Translation:
         everything = "extended" in meta or "validation" in meta
         self.validation, self.composition = everything or VALIDATION in uses, everything or COMPOSITION in uses
         self.rules = ConstraintTranslation(self.schema)
-
-    @property
-    def formats(self) -> dict[str, Callable[[str], bool]]:
-        """The predicates of formats of our own."""
-        return self.rules.formats
-
-    @property
-    def named(self) -> dict[str, Any]:
-        return self.rules.named
+        self.formats, self.named = self.rules.formats, self.rules.named
 
     def document(self, pointer: str) -> Node:
         """The JSON Schema of the type at `pointer`. Raises: StructureError."""
@@ -125,10 +117,9 @@ class Translation:
         self.level += 1
         if self.level > MAX_LEVELS:
             raise StructureError(f"types are nested more than {MAX_LEVELS} levels deep")
-        try:
-            return self._typed(node, root)
-        finally:
-            self.level -= 1
+        schema = self._typed(node, root)
+        self.level -= 1
+        return schema
 
     def _typed(self, node: Node, root: bool) -> Node:
         if "$ref" in node:
