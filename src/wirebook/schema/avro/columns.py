@@ -33,7 +33,7 @@ MAX_LEVELS = 32
 """The deepest nesting of named types that has columns; deeper types are JSON text."""
 MAX_COLUMNS = 4000
 """The most types that have columns."""
-_EPOCH, _EPOCH_UTC, _DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
+EPOCH, EPOCH_UTC, DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 _MILLISECOND, _MICROSECOND = timedelta(milliseconds=1), timedelta(microseconds=1)
 _WIDE = Context(prec=1000)
 
@@ -130,14 +130,14 @@ _DURATION = ScalarColumn("duration", DURATION, DURATION, {}, _duration)
 LOGICAL: dict[str, Callable[[AvroType], ScalarColumn]] = {
     "decimal": _decimal,
     "uuid": lambda type_: UUID if type_.kind == "fixed" else TEXT,
-    "date": _moment("date", pa.date32(), pa.int32(), _DAY, timedelta(days=1)),
+    "date": _moment("date", pa.date32(), pa.int32(), DAY, timedelta(days=1)),
     "time-millis": lambda _: INT32,
     "time-micros": lambda _: INT64,
-    "timestamp-millis": _moment("timestamp-millis", INSTANT, pa.int64(), _EPOCH_UTC, _MILLISECOND),
-    "timestamp-micros": _moment("timestamp-micros", INSTANT, pa.int64(), _EPOCH_UTC, _MICROSECOND),
+    "timestamp-millis": _moment("timestamp-millis", INSTANT, pa.int64(), EPOCH_UTC, _MILLISECOND),
+    "timestamp-micros": _moment("timestamp-micros", INSTANT, pa.int64(), EPOCH_UTC, _MICROSECOND),
     "timestamp-nanos": lambda _: INT64,
-    "local-timestamp-millis": _moment("local-timestamp-millis", LOCAL_TIME, pa.int64(), _EPOCH, _MILLISECOND),
-    "local-timestamp-micros": _moment("local-timestamp-micros", LOCAL_TIME, pa.int64(), _EPOCH, _MICROSECOND),
+    "local-timestamp-millis": _moment("local-timestamp-millis", LOCAL_TIME, pa.int64(), EPOCH, _MILLISECOND),
+    "local-timestamp-micros": _moment("local-timestamp-micros", LOCAL_TIME, pa.int64(), EPOCH, _MICROSECOND),
     "local-timestamp-nanos": lambda _: INT64,
     "duration": lambda _: _DURATION,
 }

@@ -11,19 +11,18 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 from uuid import UUID
 
+from wirebook.schema.avro.columns import DAY, DURATION, EPOCH, EPOCH_UTC
 from wirebook.schema.avro.types import AvroType
 from wirebook.schema.layout import NOTHING, ScalarColumn
 from wirebook.schema.scalar_columns import DATE, TIMESTAMP
 
-_EPOCH, _EPOCH_UTC, _DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 _EXACT = Context(prec=1000, traps=[Inexact, InvalidOperation])
 _DECIMAL_TEXT = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?\Z")
-_PARTS = ("months", "days", "milliseconds")
 
 
 def encoded_value(type_: AvroType, value: Any) -> Any:
@@ -87,14 +86,14 @@ def _moment(unit: timedelta) -> Callable[[AvroType, Any], Any]:
         local = str(type_.logical).startswith("local")
         if local is not (value.tzinfo is None):
             return value
-        count, rest = divmod(value - (_EPOCH if local else _EPOCH_UTC), unit)
+        count, rest = divmod(value - (EPOCH if local else EPOCH_UTC), unit)
         return value if rest else count
 
     return encoded
 
 
 def _days(type_: AvroType, value: Any) -> Any:  # noqa: ARG001
-    return (value - _DAY).days if isinstance(value, date) and not isinstance(value, datetime) else value
+    return (value - DAY).days if isinstance(value, date) and not isinstance(value, datetime) else value
 
 
 def _uuid(type_: AvroType, value: Any) -> Any:
@@ -119,8 +118,8 @@ def _decimal(type_: AvroType, value: Any) -> Any:
 
 
 def _duration(type_: AvroType, value: Any) -> Any:  # noqa: ARG001
-    if isinstance(value, dict) and value.keys() == set(_PARTS):
-        return struct.pack("<III", *(value[part] for part in _PARTS))
+    if isinstance(value, dict) and value.keys() == set(DURATION.names):
+        return struct.pack("<III", *(value[part] for part in DURATION.names))
     return value
 
 

@@ -103,10 +103,10 @@ def _candidates(type_: AvroType, value: Any, fits: Callable[[AvroType, Any], boo
 
 def _may_mean(branch: AvroType, value: Any) -> bool:
     """Whether a value belongs to a branch as plain JSON: the text of a time, of a decimal, or of bytes."""
-    plain = encoded_value(branch, from_plain(branch, value))
-    return _may_be(
-        branch, bytes_of_characters(value) if branch.kind in ("bytes", "fixed") and plain is value else plain
-    )
+    meant = encoded_value(branch, from_plain(branch, value))
+    if meant is value and branch.kind in ("bytes", "fixed"):
+        meant = bytes_of_characters(value)
+    return _may_be(branch, meant)
 
 
 def _named(type_: AvroType, value: Any) -> tuple[int, AvroType] | None:

@@ -18,7 +18,7 @@ from google.protobuf import descriptor_pool
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorSet
 
 from wirebook.schema.incompatibilities import Incompatibility, Steps
-from wirebook.schema.protobuf.columns import Descriptor
+from wirebook.schema.protobuf.columns import FieldDescriptor
 from wirebook.schema.protobuf.compatibility_imports import is_stub, lenient_files
 from wirebook.schema.protobuf.source import messages_of
 from wirebook.schema.source import SchemaSource
@@ -51,7 +51,7 @@ def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
 class _Member:
     """A field of a message, or an extension of it. `oneof` is the name of the oneof it belongs to, unless synthetic."""
 
-    field: Descriptor
+    field: FieldDescriptor
     oneof: str | None = None
 
     @property

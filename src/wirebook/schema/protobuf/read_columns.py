@@ -143,9 +143,7 @@ def _lists(get: Callable[[Message], Any], single: Read) -> Read:
 
 
 def _maps(field: FieldDescriptor, layout: Map, values: MessageReaders) -> Read:
-    """Return the column reader of a map. Entries are in the order of their keys: messages have no order of their
-    own.
-    """
+    """Return the column reader of a map. Entries are in the order of their keys: messages have none of their own."""
     entry = field.message_type.fields_by_name
     get, key_of = attrgetter(field.name), KEYS.get(entry["key"].type, str)
     single = _single(entry["value"], layout.values, values)

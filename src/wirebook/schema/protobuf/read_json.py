@@ -119,10 +119,7 @@ def _problem(path: tuple[str | int, ...], message: str, value: Any) -> Problem:
 def json_value(value: Any) -> Any:
     """Return a value with bytes, times, numbers and map keys as the JSON mapping writes them."""
     if isinstance(value, dict):
-        keys = (
-            str(key).lower() if isinstance(key, bool) else str(key) if isinstance(key, int) else key for key in value
-        )
-        return dict(zip(keys, map(json_value, value.values()), strict=True))
+        return {str(key).lower() if isinstance(key, int) else key: json_value(member) for key, member in value.items()}
     if isinstance(value, list):
         return [json_value(item) for item in value]
     if isinstance(value, bytes):

@@ -63,8 +63,9 @@ def _messages(
 
 
 def texts_of(source: SchemaSource) -> dict[str, str]:
-    """Return the document, which is first, and its imports, by the paths that protoc knows them by. Raises:
-    ProtocError
+    """Return the document, which is first, and its imports, by the paths that protoc knows them by.
+
+    Raises: ProtocError
     """
     root = "schema.proto"
     texts = {root: _with_syntax(source.document, source.format.version)}

@@ -169,12 +169,11 @@ class _XsdComparison:
         try:
             difference = Inclusion(self._accepts(after), Steps(MODEL_STEPS)).difference(*models)
         except TooComplexError:
-            yield Incompatibility(
-                path, UNPROVEN, "a content model", "a content model that takes too long to compare with it"
-            )
-            difference = None
-        if difference is not None:
-            yield _incompatibility(difference, models, path)
+            reason = "a content model that takes too long to compare with it"
+            yield Incompatibility(path, UNPROVEN, "a content model", reason)
+        else:
+            if difference is not None:
+                yield _incompatibility(difference, models, path)
         for name, element in before.elements.items():
             place = f"{path}/{_local(name)}"
             if name in after.elements:

@@ -111,8 +111,7 @@ class ElementValidator:
             except etree.XMLSchemaValidateError as error:
                 return [XmlFault("", None, str(error))]
             entries = list(islice(self.fast.error_log, MAX_PROBLEMS))
-        faults = [_fault(root, entry) for entry in entries]
-        return faults or [XmlFault("", None, "the element is not valid")]
+        return [_fault(root, entry) for entry in entries] or [XmlFault("", None, "the element is not valid")]
 
     def _by_xmlschema(self, root: Element) -> list[XmlFault]:
         try:
@@ -123,9 +122,7 @@ class ElementValidator:
 
 
 def _fault(root: Element, entry: Any) -> XmlFault:
-    """Return the fault of an entry in the log of libxml2: its path leads to the element, its message names the
-    attribute.
-    """
+    """Return the fault of an entry in the log of libxml2, whose message names the attribute."""
     subject = _SUBJECT.match(entry.message)
     rule = entry.message[subject.end() :] if subject is not None else entry.message
     element = _at(root, entry.path or "")

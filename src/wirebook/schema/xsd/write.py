@@ -30,9 +30,7 @@ Children = dict[str, list[Element]]
 
 
 class XmlWriter:
-    """Writes one value. What does not fit is in `problems`. `types` are the types that a value may select by
-    `xsi:type`.
-    """
+    """Writes one value. What does not fit is in `problems`. `types` are those that a value may select (`xsi:type`)."""
 
     def __init__(self, types: Any) -> None:
         self.types = types
@@ -83,19 +81,13 @@ class XmlWriter:
 
     # -- text ---------------------------------------------------------------------------------------------------------
 
-    def _text(self, element: Element, type_: XsdType, value: Any, path: Path) -> None:
-        text = self._lexical(type_, value, path)
-        if text is not None:
-            self._set(element, text, path)
-
-    def _lexical(self, type_: XsdType, value: Any, path: Path) -> str | None:
+    def _text(self, element: Element, type_: XsdType, value: Any, path: Path, attribute: str | None = None) -> None:
+        """Write a value as the text of an element, or as one of its attributes."""
         text = as_text(type_, value)
         if text is None:
             name = type_.local_name or getattr(type_.base_type, "local_name", None) or "of the schema"
             self._refuse("payload-invalid", path, f"a value of the type '{name}'", value)
-        return text
-
-    def _set(self, element: Element, text: str, path: Path, attribute: str | None = None) -> None:
+            return
         try:
             if attribute is None:
                 element.text = text
@@ -132,7 +124,9 @@ class XmlWriter:
             expected = "an object" if names.attributes or names.children else "XML text"
             self._refuse("payload-invalid", path, expected, value)
             return
-        self._attributes(element, names, value, path)
+        for name, column in names.attributes.items():
+            if value.get(column) is not None:
+                self._text(element, names.components[name].type, value[column], (*path, column), name)
         if names.text is not None:
             text_value = value.get(names.text)
             if text_value is None and declared.nillable:
@@ -144,13 +138,6 @@ class XmlWriter:
         if children:
             element.extend(_in_order(type_.content, children))
             element.extend(chain.from_iterable(children.values()))  # the reader reports superfluous children
-
-    def _attributes(self, element: Element, names: ElementNames, value: dict[str, Any], path: Path) -> None:
-        for name, column in names.attributes.items():
-            if value.get(column) is not None:
-                text = self._lexical(names.components[name].type, value[column], (*path, column))
-                if text is not None:
-                    self._set(element, text, (*path, column), name)
 
     def _children(self, names: ElementNames, value: dict[str, Any], path: Path) -> Iterator[tuple[str, list[Element]]]:
         for tag, column in names.children.items():
@@ -222,9 +209,7 @@ def _rounds(group: Any, remaining: Children) -> int:
 
 
 def _sequence(group: Any, left: Children, rounds: int) -> Iterator[Element]:
-    """Yield the children of one round of a sequence, or all group. `rounds` counts the remaining rounds with this
-    one.
-    """
+    """Yield the children of one round of a sequence, or all group. `rounds` are those that remain, with this one."""
     for particle in group:
         if hasattr(particle, "model"):
             yield from _in_order(particle, left, again=rounds > 1)
