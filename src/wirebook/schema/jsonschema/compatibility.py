@@ -18,7 +18,7 @@ from typing import Any
 from wirebook.schema.incompatibilities import MAX_INCOMPATIBILITIES, UNPROVEN, Incompatibility, Steps
 from wirebook.schema.jsonschema.compatibility_cases import Case, cases
 from wirebook.schema.jsonschema.compatibility_keywords import Equivalence, FlatDocument, KeywordSet, Node, keywords_of
-from wirebook.schema.jsonschema.compatibility_rules import RULES, Conjunction, assertion_incompatibilities
+from wirebook.schema.jsonschema.compatibility_rules import OF_TYPE, RULES, Conjunction, assertion_incompatibilities
 from wirebook.schema.source import SchemaSource
 from wirebook.text.pointers import child
 
@@ -64,7 +64,7 @@ def contained(
 
 @dataclass
 class Containment:
-    """The comparison of two documents; the `SubschemaComparison` of the rules.
+    """The comparison of two documents; the `Comparer` of the rules.
 
     Shape: `open` are the pairs of schemas that are being compared, with the level of the value: a pair inside itself
     holds if everything else does and the value is smaller. `known` are the results of other pairs. Results that assume
@@ -134,7 +134,7 @@ class Containment:
         else:
             yield from assertion_incompatibilities(self, case, new, names, path)
             for keyword in names:
-                if keyword in RULES:
+                if keyword in RULES and OF_TYPE.get(keyword, case.type) == case.type:
                     yield from RULES[keyword](self, case, new, path, level)
 
     def _cases(self, sets: Conjunction, nots: tuple[Node, ...] = ()) -> list[Case]:

@@ -27,7 +27,10 @@ Conjunction = tuple[KeywordSet, ...]
 """The keywords of all schemas that a value is valid against."""
 
 
-class SubschemaComparison(Protocol):
+Reasons = Iterator[Incompatibility]
+
+
+class Comparer(Protocol):
     """What a rule needs to compare the subschemas of a keyword; `Containment` in compatibility.py implements it."""
 
     implied: Callable[[str, str], bool] | None
@@ -43,7 +46,7 @@ class SubschemaComparison(Protocol):
         """Whether it is shown that no value of a case is valid against a schema."""
 
 
-Rule = Callable[[SubschemaComparison, Case, KeywordSet, str, int], Iterator[Incompatibility]]
+Rule = Callable[[Comparer, Case, KeywordSet, str, int], Reasons]
 NARROWER_FORMATS = frozenset(
     (("email", "idn-email"), ("hostname", "idn-hostname"), ("uri", "uri-reference"), ("uri", "iri"),
      ("uri", "iri-reference"), ("uri-reference", "iri-reference"), ("iri", "iri-reference"))
@@ -59,23 +62,27 @@ ASSERTION_RULES = {"enum": "enum-narrowed", "type": "type-narrowed", "low": "min
               "contentEncoding": "content-changed", "contentMediaType": "content-changed"}  # fmt: skip
 OF_TYPE = {"low": "number", "high": "number", "multipleOf": "number", "minLength": "string", "maxLength": "string",
            "pattern": "string", "format": "string", "contentEncoding": "string", "contentMediaType": "string",
-           "minItems": "array", "maxItems": "array", "uniqueItems": "array", "minProperties": "object",
-           "maxProperties": "object", "required": "object", "dependentRequired": "object"}  # fmt: skip
+           "minItems": "array", "maxItems": "array", "uniqueItems": "array", "prefixItems": "array", "items": "array",
+           "unevaluatedItems": "array", "contains": "array", "minProperties": "object", "maxProperties": "object",
+           "required": "object", "dependentRequired": "object", "properties": "object", "patternProperties": "object",
+           "additionalProperties": "object", "unevaluatedProperties": "object", "propertyNames": "object",
+           "dependentSchemas": "object"}  # fmt: skip
+"""The type that a keyword has rules for, if it is only one."""
 
 
 # -- assertions -------------------------------------------------------------------------------------------------------
 
 
 def assertion_incompatibilities(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, names: list[str], path: str
-) -> Iterator[Incompatibility]:
+    comparison: Comparer, case: Case, new: KeywordSet, names: list[str], path: str
+) -> Reasons:
     """Yield the incompatibilities of the keywords `names`, as far as their values contain no schemas."""
     if case.single:
         refused = new.refuses(case.value)
         if refused is None:
             yield Incompatibility(path, UNPROVEN, case.value, new.assertions)
         elif refused:
-            yield from _refused_value(case, new, path)
+            yield _refused_value(case, new, path)
         return
     for keyword in names:
         if keyword in ASSERTION_RULES and OF_TYPE.get(keyword, case.type) == case.type:
@@ -85,20 +92,17 @@ def assertion_incompatibilities(
                 yield Incompatibility(place, ASSERTION_RULES[keyword], before[0], _plain(new.values[keyword]))
 
 
-def _refused_value(case: Case, new: KeywordSet, path: str) -> Iterator[Incompatibility]:
+def _refused_value(case: Case, new: KeywordSet, path: str) -> Incompatibility:
     for keyword, value in new.assertions.items():
         check = new.checks({keyword: value})
         if check is None or not check.is_valid(case.value):
-            key = {"const": "enum"}.get(keyword, keyword)
-            rule = next(
-                (rule for name, rule in ASSERTION_RULES.items() if BOUNDS.get(name, name) == key), "value-refused"
-            )
-            yield Incompatibility(child(path, keyword), rule, case.value, value)
-            return
-    yield Incompatibility(path, "value-refused", case.value, new.assertions)
+            rules = {BOUNDS.get(name, name): rule for name, rule in ASSERTION_RULES.items()}
+            rule = rules.get("enum" if keyword == "const" else keyword, "value-refused")
+            return Incompatibility(child(path, keyword), rule, case.value, value)
+    return Incompatibility(path, "value-refused", case.value, new.assertions)
 
 
-def _missing(comparison: SubschemaComparison, case: Case, new: KeywordSet, keyword: str) -> tuple[Any] | None:
+def _missing(comparison: Comparer, case: Case, new: KeywordSet, keyword: str) -> tuple[Any] | None:
     """Return what the case guarantees, in a tuple, if that is less than a keyword requires; None if it is enough."""
     value = new.values[keyword]
     if keyword == "enum":
@@ -128,7 +132,7 @@ def _missing(comparison: SubschemaComparison, case: Case, new: KeywordSet, keywo
     return _exact(comparison, case, keyword, value)
 
 
-def _exact(comparison: SubschemaComparison, case: Case, keyword: str, value: Any) -> tuple[Any] | None:
+def _exact(comparison: Comparer, case: Case, keyword: str, value: Any) -> tuple[Any] | None:
     old_values = case.every(keyword)
     if keyword == "uniqueItems":
         is_short = case.longest is not None and case.longest <= 1
@@ -178,12 +182,8 @@ def _plain(value: Any) -> Any:
 # -- objects ----------------------------------------------------------------------------------------------------------
 
 
-def properties(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def properties(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """Named properties: each must accept the values of the case. An undeclared property may have any value."""
-    if case.type != "object":
-        return
     for name, node in new.members("properties").items():
         if case.is_undeclared(name):
             continue
@@ -195,12 +195,8 @@ def properties(
             yield from incompatibilities
 
 
-def pattern_properties(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def pattern_properties(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """Properties whose names match a pattern."""
-    if case.type != "object":
-        return
     for pattern, node in new.members("patternProperties").items():
         place = f"{child(path, 'patternProperties')}{child('', pattern)}"
         for name in sorted(case.names):
@@ -215,30 +211,17 @@ def pattern_properties(
             yield from comparison.compare(generic, node, place, level + 1)
 
 
-def additional_properties(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def additional_properties(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """Properties that are neither named nor matched by a pattern."""
-    node = new.schema("additionalProperties")
-    if case.type == "object" and node is not None:
-        named, patterns = set(new.get("properties") or ()), list(new.get("patternProperties") or ())
-        yield from _further(
-            comparison, case, new, scope=(node, named, patterns), path=child(path, "additionalProperties"), level=level
-        )
+    declared = set(new.get("properties") or ()), list(new.get("patternProperties") or ())
+    yield from _further(comparison, case, new, "additionalProperties", declared=declared, path=path, level=level)
 
 
-def unevaluated_properties(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def unevaluated_properties(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """Properties that no other keyword evaluates."""
-    node = new.schema("unevaluatedProperties")
-    if case.type != "object" or node is None or node.schema is True:
-        return
-    evaluated = _surely_evaluated(new.node, set())
-    if evaluated is not None:
-        yield from _further(
-            comparison, case, new, scope=(node, *evaluated), path=child(path, "unevaluatedProperties"), level=level
-        )
+    declared = None if new.values["unevaluatedProperties"] is True else _surely_evaluated(new.node, set())
+    if declared is not None:
+        yield from _further(comparison, case, new, "unevaluatedProperties", declared=declared, path=path, level=level)
 
 
 def _surely_evaluated(node: Node, ancestors: set[int]) -> tuple[set[str], list[str]] | None:
@@ -261,16 +244,17 @@ def _surely_evaluated(node: Node, ancestors: set[int]) -> tuple[set[str], list[s
 
 
 def _further(
-    comparison: SubschemaComparison,
+    comparison: Comparer,
     case: Case,
     new: KeywordSet,
+    keyword: str,
     *,
-    scope: tuple[Node, set[str], list[str]],
+    declared: tuple[set[str], list[str]],
     path: str,
     level: int,
-) -> Iterator[Incompatibility]:
-    """Check properties beyond the names and patterns of a scope."""
-    node, named, patterns = scope
+) -> Reasons:
+    """Compare the properties beyond the declared names and patterns with the schema of a keyword."""
+    node, path, (named, patterns) = new.node.at(new.values[keyword]), child(path, keyword), declared
     for name in sorted(case.names - named):
         member = case.member(name)
         matches = [new.matches(pattern, name) for pattern in patterns]
@@ -297,14 +281,9 @@ def _or_closed(
     return incompatibilities
 
 
-def property_names(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def property_names(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """The names of properties."""
-    node = new.schema("propertyNames")
-    if case.type != "object" or node is None:
-        return
-    place = child(path, "propertyNames")
+    node, place = new.node.at(new.values["propertyNames"]), child(path, "propertyNames")
     is_closed = not case.patterns and case.others is None
     if is_closed:
         literals = [case.document.literal(name) for name in sorted(case.names) if case.member(name) is not None]
@@ -319,11 +298,9 @@ def property_names(
         yield Incompatibility(place, "property-names-narrowed", sorted(case.names) if is_closed else None, _brief(node))
 
 
-def dependent_schemas(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def dependent_schemas(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """Schemas of objects that have a property."""
-    for name, node in new.members("dependentSchemas").items() if case.type == "object" else ():
+    for name, node in new.members("dependentSchemas").items():
         if case.member(name) is not None:
             present = case.document.keywords(case.document.requiring(name))
             place = f"{child(path, new.spelled('dependentSchemas'))}{child('', name)}"
@@ -333,12 +310,8 @@ def dependent_schemas(
 # -- arrays -----------------------------------------------------------------------------------------------------------
 
 
-def items(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def items(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """Items after the prefix, and those of the prefix."""
-    if case.type != "array":
-        return
     prefix = len(new.get("prefixItems") or ())
     for at in range(max(prefix, case.prefix) + 1):
         sets = case.item(at)
@@ -350,21 +323,17 @@ def items(
             yield from _or_closed(incompatibilities, node, place, "items-closed", f"item {at}")
 
 
-def prefix_items(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def prefix_items(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """Items of the prefix; `items` checks them if it is present."""
     if "items" not in new.values:
         yield from items(comparison, case, new, path, level)
 
 
-def unevaluated_items(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def unevaluated_items(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """Items that no other keyword evaluates."""
-    node = new.schema("unevaluatedItems")
-    if case.type != "array" or node is None or "items" in new.values:
+    if "items" in new.values:
         return
+    node = new.node.at(new.values["unevaluatedItems"])
     for at in range(len(new.get("prefixItems") or ()), case.prefix + 1):
         sets = case.item(at)
         if sets is not None and comparison.compare(sets, node, path, level + 1):
@@ -372,13 +341,9 @@ def unevaluated_items(
             return
 
 
-def contains(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def contains(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """The number of items that are valid against a schema."""
-    node = new.schema("contains")
-    if case.type != "array" or node is None:
-        return
+    node = new.node.at(new.values["contains"])
     least, most = new.get("minContains", 1), new.get("maxContains")
     places = range(case.shortest if case.single else min(case.shortest, case.prefix + 1))
     matching = [at for at in places if (sets := case.item(at)) is not None and comparison.holds(sets, node, level + 1)]
@@ -399,18 +364,14 @@ def contains(
 # -- choices ----------------------------------------------------------------------------------------------------------
 
 
-def any_of(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def any_of(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """One branch must accept the case."""
     nodes = new.nodes("anyOf")
     if not any(comparison.holds(_all(case), node, level) for node in nodes):
         yield from _no_branch(comparison, case, nodes, (child(path, "anyOf"), "any-of-narrowed"), level)
 
 
-def one_of(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def one_of(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """One branch must accept the case, and all others must exclude it."""
     nodes, place = new.nodes("oneOf"), child(path, "oneOf")
     chosen = [index for index, node in enumerate(nodes) if comparison.holds(_all(case), node, level)]
@@ -424,9 +385,7 @@ def one_of(
             return
 
 
-def _no_branch(
-    comparison: SubschemaComparison, case: Case, nodes: list[Node], place: tuple[str, str], level: int
-) -> Iterator[Incompatibility]:
+def _no_branch(comparison: Comparer, case: Case, nodes: list[Node], place: tuple[str, str], level: int) -> Reasons:
     """Yield why the only branch for the type does not accept the case, or that no branch does. `place`: path and
     rule.
     """
@@ -440,18 +399,14 @@ def _no_branch(
         yield Incompatibility(path, rule, case.described(), [_brief(node) for node in nodes])
 
 
-def not_(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def not_(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """The case must not overlap with the excluded schema."""
     node = new.node.at(new.values["not"])
     if not comparison.excludes(case, node, level):
         yield Incompatibility(child(path, "not"), "not-widened", case.described(), _brief(node))
 
 
-def condition(
-    comparison: SubschemaComparison, case: Case, new: KeywordSet, path: str, level: int
-) -> Iterator[Incompatibility]:
+def condition(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
     """`then` must accept the values that may meet `if`, and `else` those that may not."""
     if_, then, else_ = new.node.at(new.values["if"]), new.schema("then"), new.schema("else")
     sets = _all(case)
