@@ -27,8 +27,12 @@ OUTCOMES: Final[dict[str, Failure]] = {
 def undecodable(error: JsonError) -> DecodedPayload:
     """Return the result for a payload that cannot be decoded because of `error`."""
     message = f"{error.message} (byte {error.offset})" if error.code == "payload-syntax" else error.message
-    problem = Problem(code=error.code, slot="payload", message=message, actual=error.message)
-    return DecodedPayload(None, None, (problem,), OUTCOMES[error.code])
+    return failed(Problem(code=error.code, slot="payload", message=message, actual=error.message))
+
+
+def failed(problem: Problem) -> DecodedPayload:
+    """Return the result for a payload that `problem` keeps from being read."""
+    return DecodedPayload(None, None, (problem,), OUTCOMES.get(problem.code, "invalid-payload"))
 
 
 def too_large(raw: bytes, limits: PayloadLimits) -> JsonError:

@@ -27,7 +27,7 @@ from wirebook.schema.cursor import Cursor
 from wirebook.schema.json_reader import json_payload, parse_payload
 from wirebook.schema.layout import REST, Struct
 from wirebook.schema.payload import Payload
-from wirebook.schema.payload_problems import MAX_PROBLEMS, OUTCOMES, not_compilable, preview, too_large, undecodable
+from wirebook.schema.payload_problems import MAX_PROBLEMS, failed, not_compilable, preview, too_large, undecodable
 from wirebook.schema.reader import (
     ColumnReading,
     CompiledSchema,
@@ -99,8 +99,7 @@ class AvroReader(SchemaReader):
             slot = f"payload#{format_pointer(reversed(error.path))}"
             message = f"{error.message} (byte {error.offset})"
             expected = {"type": self.type.branch_name}
-            problem = Problem(error.code, message, slot=slot, expected=expected, actual=error.message)
-            return DecodedPayload(None, None, (problem,), OUTCOMES[error.code])
+            return failed(Problem(error.code, message, slot=slot, expected=expected, actual=error.message))
 
     def _read_json(self, payload: Payload) -> DecodedPayload:
         try:

@@ -24,7 +24,7 @@ from wirebook.problems import Problem
 from wirebook.schema.json_reader import json_payload, parse_payload
 from wirebook.schema.layout import REST, VALUE, Struct, row_of
 from wirebook.schema.payload import Payload
-from wirebook.schema.payload_problems import MAX_PROBLEMS, OUTCOMES, not_compilable, preview, too_large, undecodable
+from wirebook.schema.payload_problems import MAX_PROBLEMS, failed, not_compilable, preview, too_large, undecodable
 from wirebook.schema.protobuf.columns import Descriptor, layout_of
 from wirebook.schema.protobuf.read import BASE, Convert, Message, MessageError, MessageReaders
 from wirebook.schema.protobuf.read_columns import MAX_DEPTH, Read, Rows, reader_of
@@ -127,8 +127,7 @@ class ProtobufReader(SchemaReader):
             value = self._value_of(message, self.depth)
         except MessageError as error:
             slot = f"payload#{format_pointer(reversed(error.path))}"
-            problem = Problem(error.code, error.message, slot=slot, expected=error.expected, actual=error.actual)
-            return DecodedPayload(None, None, (problem,), OUTCOMES.get(error.code, "invalid-payload"))
+            return failed(Problem(error.code, error.message, slot=slot, expected=error.expected, actual=error.actual))
         return DecodedPayload(value, lambda: row_of(self.layout, value))
 
     @cached_property
@@ -148,8 +147,7 @@ class ProtobufReader(SchemaReader):
         slot = f"payload#{format_pointer(reversed(fault.path if fault else []))}"
         actual = fault.message if fault else message
         text = f"{fault.message} (byte {fault.offset})" if fault else message
-        problem = Problem(code, text, slot=slot, expected={"type": self.descriptor.full_name}, actual=actual)
-        return DecodedPayload(None, None, (problem,), OUTCOMES[code])
+        return failed(Problem(code, text, slot=slot, expected={"type": self.descriptor.full_name}, actual=actual))
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
         """Write a value, by the names of the schema or of its JSON mapping, in the encoding of the content type."""

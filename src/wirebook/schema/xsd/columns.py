@@ -70,7 +70,7 @@ class ElementLayouts:
         names = names_of(type_)
         children = {tag: (column, self._child(names, tag, ancestors)) for tag, column in names.children.items()}
         attributes = {
-            name: (column, self._attribute(names.components[name])) for name, column in names.attributes.items()
+            name: (column, self._attribute(type_.attributes[name])) for name, column in names.attributes.items()
         }
         text = None
         if names.text is not None:
@@ -121,15 +121,14 @@ def _documentation(component: Any) -> str | None:
 class ElementNames:
     """The column names of a complex type.
 
-    Shape: `attributes` are columns by full name, `children` by tag, `text` is the column of the text; `components` and
-    `elements` are the declarations of attributes and children; `repeated` and `optional` are tags of children that may
-    occur more than once, or not at all.
+    Shape: `attributes` are columns by full name, `children` by tag, `text` is the column of the text; `elements` are
+    the declarations of children by tag; `repeated` and `optional` are tags of children that may occur more than once,
+    or not at all.
     """
 
     attributes: dict[str, str] = field(default_factory=dict)
     text: str | None = None
     children: dict[str, str] = field(default_factory=dict)
-    components: dict[str, Any] = field(default_factory=dict)
     elements: dict[str, XsdElement] = field(default_factory=dict)
     repeated: set[str] = field(default_factory=set)
     optional: set[str] = field(default_factory=set)
@@ -144,7 +143,6 @@ def names_of(type_: XsdType) -> ElementNames:
     for name, attribute in type_.attributes.items():
         if name is not None and attribute.use != "prohibited":
             names.attributes[name] = _unused(name.rpartition("}")[2], taken)
-            names.components[name] = attribute
             taken.add(names.attributes[name])
     names.text = _unused(VALUE, taken) if type_.has_simple_content() else None
     return names

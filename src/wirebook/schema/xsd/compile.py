@@ -20,7 +20,7 @@ from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
 from wirebook.schema.payload_problems import (
     MAX_PROBLEMS,
-    OUTCOMES,
+    failed,
     listed,
     not_compilable,
     preview,
@@ -235,5 +235,4 @@ def _invalid(faults: Iterable[XmlFault]) -> DecodedPayload:
 
 def _undecodable(error: XmlError) -> DecodedPayload:
     place = f" (line {error.line}, column {error.column})" if error.line else ""
-    problem = Problem(error.code, f"{error.message}{place}", slot="payload", actual=error.message)
-    return DecodedPayload(None, None, (problem,), OUTCOMES[error.code])
+    return failed(Problem(error.code, f"{error.message}{place}", slot="payload", actual=error.message))

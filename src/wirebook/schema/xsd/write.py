@@ -126,7 +126,7 @@ class XmlWriter:
             return
         for name, column in names.attributes.items():
             if value.get(column) is not None:
-                self._text(element, names.components[name].type, value[column], (*path, column), name)
+                self._text(element, type_.attributes[name].type, value[column], (*path, column), name)
         if names.text is not None:
             text_value = value.get(names.text)
             if text_value is None and declared.nillable:
