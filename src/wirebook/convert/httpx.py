@@ -6,7 +6,7 @@ client.send(request_of(catalog.build(...), "https://example.com"))
 
 from __future__ import annotations
 
-from functools import singledispatch
+from typing import Any
 
 import httpx
 
@@ -17,28 +17,19 @@ from wirebook.convert.http_headers import ascii_of, pairs_of, raw_of
 NAME = "httpx"
 
 
-@singledispatch
 def record_of(message: httpx.Request | httpx.Response) -> HttpMessage:
-    """Return the record of a message. Its body must have been read, by `read()` or `await aread()`."""
-    raise TypeError(f"expected httpx.Request or httpx.Response, got {type(message).__name__}")
+    """Return the record of a message. Its body must have been read, by `read()` or `await aread()`.
 
-
-@record_of.register
-def _(message: httpx.Request) -> HttpMessage:
-    return HttpMessage(
-        method=message.method,
-        target=message.url.raw_path.decode("ascii"),
-        headers=pairs_of(message.headers.raw),
-        body=from_bytes(message.content or None),
-    )
-
-
-@record_of.register
-def _(message: httpx.Response) -> HttpMessage:
-    """The body is decompressed, because the content type describes it without compression."""
-    return HttpMessage(
-        status=message.status_code, headers=pairs_of(message.headers.raw), body=from_bytes(message.content or None)
-    )
+    The body of a response is decompressed, because the content type describes it without compression.
+    """
+    if isinstance(message, httpx.Request):
+        first_line: dict[str, Any] = {"method": message.method, "target": message.url.raw_path.decode("ascii")}
+    elif isinstance(message, httpx.Response):
+        first_line = {"status": message.status_code}
+    else:
+        raise TypeError(f"expected httpx.Request or httpx.Response, got {type(message).__name__}")
+    body = from_bytes(message.content or None)
+    return HttpMessage(**first_line, headers=pairs_of(message.headers.raw), body=body)
 
 
 def request_of(wire: AnyMessage, server: str) -> httpx.Request:

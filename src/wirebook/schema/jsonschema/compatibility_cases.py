@@ -141,11 +141,8 @@ class Case:
         """Whether documents have no properties but those that the schemas name or constrain. An object without
         `properties` declares none and may have any.
         """
-        return (
-            self.document.declared_only
-            and not self.single
-            and any("properties" in keywords.values for keywords in self.sets)
-        )
+        declares = any("properties" in keywords.values for keywords in self.sets)
+        return self.document.declared_only and not self.single and declares
 
     @cached_property
     def is_closed(self) -> bool:
@@ -336,10 +333,9 @@ def _with_dependents(sets: tuple[KeywordSet, ...]) -> tuple[KeywordSet, ...]:
     """Return the keywords of objects with those that depend on their required properties."""
     while True:
         required = {name for keywords in sets for name in keywords.get("required") or ()}
-        nodes = [
-            node for keywords in sets for name, node in keywords.members("dependentSchemas").items() if name in required
-        ]
-        more = tuple(keywords for keywords in keywords_of(nodes) if keywords not in sets) if nodes else ()
+        dependents = [item for keywords in sets for item in keywords.members("dependentSchemas").items()]
+        applied = keywords_of([node for name, node in dependents if name in required])
+        more = tuple(keywords for keywords in applied if keywords not in sets)
         if not more:
             return sets
         sets = (*sets, *more)

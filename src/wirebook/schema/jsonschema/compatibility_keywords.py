@@ -177,12 +177,10 @@ def _flat(node: Node, ancestors: set[int]) -> Iterator[KeywordSet]:
         yield KeywordSet(node, {"never": True})
         return
     for reference in node.references:
-        target = node.referred(reference)
-        yield from (
-            _flat(target, ancestors)
-            if target is not None
-            else [KeywordSet(node, {"elsewhere": node.absolute(reference)})]
-        )
+        if target := node.referred(reference):
+            yield from _flat(target, ancestors)
+        else:
+            yield KeywordSet(node, {"elsewhere": node.absolute(reference)})
     if node.references and node.document.order < D2019:
         return
     for subschema in node.schema.get("allOf") or ():
@@ -192,9 +190,12 @@ def _flat(node: Node, ancestors: set[int]) -> Iterator[KeywordSet]:
         values["format"] = node.schema["format"]
     if values:
         yield KeywordSet(node, values)
-    dependencies = dict(_dependencies(node.schema.get("dependencies") or {}))
+    dependencies = (node.schema.get("dependencies") or {}).items()
+    required = {name: dependency for name, dependency in dependencies if isinstance(dependency, list)}
+    schemas = {name: dependency for name, dependency in dependencies if not isinstance(dependency, list)}
     if dependencies:
-        yield KeywordSet(node, dependencies)
+        both = {"dependentRequired": required, "dependentSchemas": schemas}
+        yield KeywordSet(node, {keyword: value for keyword, value in both.items() if value})
 
 
 def _effective(schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
@@ -233,15 +234,6 @@ PLAIN = frozenset(("multipleOf", "maxLength", "minLength", "pattern", "maxItems"
                    "dependentSchemas", "items", "prefixItems", "unevaluatedItems", "unevaluatedProperties", "anyOf",
                    "oneOf", "not", "if", "then", "else", "enum", "format", "contentEncoding",
                    "contentMediaType"))  # fmt: skip
-
-
-def _dependencies(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    names = {name: dependency for name, dependency in value.items() if isinstance(dependency, list)}
-    schemas = {name: dependency for name, dependency in value.items() if not isinstance(dependency, list)}
-    if names:
-        yield "dependentRequired", names
-    if schemas:
-        yield "dependentSchemas", schemas
 
 
 def _bound(schema: dict[str, Any], keyword: str, exclusive_keyword: str, order: int) -> tuple[Fraction, bool] | None:
@@ -293,9 +285,8 @@ class KeywordSet:
     @cached_property
     def chosen(self) -> KeywordSet:
         """The same keywords without the first one with alternatives."""
-        return KeywordSet(
-            self.node, {keyword: value for keyword, value in self.values.items() if keyword != self.choice}
-        )
+        values = {keyword: value for keyword, value in self.values.items() if keyword != self.choice}
+        return KeywordSet(self.node, values)
 
     @cached_property
     def types(self) -> frozenset[str]:
@@ -313,11 +304,8 @@ class KeywordSet:
         if keyword in ("low", "high"):
             is_exclusive = self.values[keyword][1] and self.node.document.order >= D06
             return f"exclusive{BOUNDS[keyword].capitalize()}" if is_exclusive else BOUNDS[keyword]
-        if (
-            keyword in ("items", "prefixItems")
-            and "prefixItems" not in schema
-            and isinstance(schema.get("items"), list)
-        ):
+        is_old = "prefixItems" not in schema and isinstance(schema.get("items"), list)
+        if is_old and keyword in ("items", "prefixItems"):
             return "additionalItems" if keyword == "items" else "items"
         return "dependencies" if keyword.startswith("dependent") and keyword not in schema else keyword
 
@@ -333,17 +321,13 @@ class KeywordSet:
         """The keywords, as written, whose values contain no schemas."""
         schema = self.node.schema if isinstance(self.node.schema, dict) else {}
         values = {keyword: value for keyword, value in schema.items() if keyword in ASSERTIONS}
-        dependent_required = {
-            name: dependency
-            for name, dependency in schema.get("dependencies", {}).items()
-            if isinstance(dependency, list)
-        }
-        values |= {"dependencies": dependent_required} if dependent_required else {}
-        if self.node.document.order < D06:  # in draft-04, exclusiveMinimum is not a number
+        dependencies = schema.get("dependencies", {}).items()
+        if lists := {name: dependency for name, dependency in dependencies if isinstance(dependency, list)}:
+            values["dependencies"] = lists
+        order = self.node.document.order
+        if order < D06:  # in draft-04, exclusiveMinimum is not a number
             return values
-        return {
-            keyword: value for keyword, value in values.items() if self.node.document.order >= SINCE.get(keyword, 0)
-        }
+        return {keyword: value for keyword, value in values.items() if order >= SINCE.get(keyword, 0)}
 
     def refuses(self, value: Any) -> bool | None:
         """Return whether an assertion rejects a value; None if that cannot be determined."""

@@ -10,18 +10,13 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from wirebook.schema.jsonschema.columns import descriptions_of
+from wirebook.schema.jsonschema.columns import MAX_COLUMNS, MAX_LEVELS, descriptions_of
 from wirebook.schema.jsonstructure.to_jsonschema import Node, definition, extended, mapping, sequence, variant
 from wirebook.schema.jsonstructure.types import PRIMITIVES, scalar_column
 from wirebook.schema.layout import ColumnLayout, List, Map, Struct
 from wirebook.schema.merging import join
 from wirebook.schema.scalar_columns import JSON, TEXT
 from wirebook.text.pointers import resolve as resolve_pointer
-
-MAX_LEVELS = 32
-"""The deepest nesting of types that has columns; deeper types are JSON text."""
-MAX_COLUMNS = 4000
-"""The most types that have columns; the others are JSON text."""
 
 
 def layout_of(document: Node, pointer: str) -> ColumnLayout:

@@ -66,28 +66,21 @@ def _number(low: int, high: int, column: ScalarColumn) -> Primitive:
 
 
 def _digits(low: int, high: int, arrow: pa.DataType) -> Primitive:
-    return Primitive(_text(f"^{integers_between(low, high)}$"), integer_text(low, high, arrow), (low, high))
+    schema = _schema("string", pattern=f"^{integers_between(low, high)}$")
+    return Primitive(schema, integer_text(low, high, arrow), (low, high))
 
 
-def _text(pattern: str) -> dict[str, Any]:
-    return {"$schema": DRAFT_07, "type": "string", "pattern": pattern}
-
-
-def _format(name: str) -> dict[str, Any]:
-    return {"$schema": DRAFT_07, "type": "string", "format": name}
-
-
-def _plain(type_: str) -> dict[str, Any]:
-    return {"$schema": DRAFT_07, "type": type_}
+def _schema(type_: str, **keywords: Any) -> dict[str, Any]:
+    return {"$schema": DRAFT_07, "type": type_, **keywords}
 
 
 WIDE = pa.decimal128(38, 0)
 INTEGER = _number(-(2**31), 2**31 - 1, INT32)
 PRIMITIVES: dict[str, Primitive] = {
-    "string": Primitive(_plain("string"), TEXT),
-    "number": Primitive(_plain("number"), NUMBER),
-    "boolean": Primitive(_plain("boolean"), BOOLEAN),
-    "null": Primitive(_plain("null"), JSON),
+    "string": Primitive(_schema("string"), TEXT),
+    "number": Primitive(_schema("number"), NUMBER),
+    "boolean": Primitive(_schema("boolean"), BOOLEAN),
+    "null": Primitive(_schema("null"), JSON),
     "int8": _number(-(2**7), 2**7 - 1, INT8),
     "uint8": _number(0, 2**8 - 1, INT16),
     "int16": _number(-(2**15), 2**15 - 1, INT16),
@@ -99,18 +92,18 @@ PRIMITIVES: dict[str, Primitive] = {
     "uint64": _digits(0, 2**64 - 1, pa.decimal128(20, 0)),
     "int128": _digits(-(2**127), 2**127 - 1, WIDE),
     "uint128": _digits(0, 2**128 - 1, WIDE),
-    "float8": Primitive(_plain("number"), NUMBER),
-    "float": Primitive(_plain("number") | {"minimum": -MAX_FLOAT, "maximum": MAX_FLOAT}, NUMBER),
-    "double": Primitive(_plain("number"), NUMBER),
-    "decimal": Primitive(_text(DECIMAL), decimal_text(34, 7)),
-    "date": Primitive(_format("date"), DATE),
-    "datetime": Primitive(_format("date-time"), TIMESTAMP),
-    "time": Primitive(_text(CLOCK), TEXT),
-    "duration": Primitive(_text(DURATION), TEXT),
-    "uuid": Primitive(_text(UUID), TEXT),
-    "uri": Primitive(_format("uri-reference"), TEXT),
-    "binary": Primitive(_text(BASE64_TEXT), BASE64),
-    "jsonpointer": Primitive(_text(POINTER), TEXT),
+    "float8": Primitive(_schema("number"), NUMBER),
+    "float": Primitive(_schema("number", minimum=-MAX_FLOAT, maximum=MAX_FLOAT), NUMBER),
+    "double": Primitive(_schema("number"), NUMBER),
+    "decimal": Primitive(_schema("string", pattern=DECIMAL), decimal_text(34, 7)),
+    "date": Primitive(_schema("string", format="date"), DATE),
+    "datetime": Primitive(_schema("string", format="date-time"), TIMESTAMP),
+    "time": Primitive(_schema("string", pattern=CLOCK), TEXT),
+    "duration": Primitive(_schema("string", pattern=DURATION), TEXT),
+    "uuid": Primitive(_schema("string", pattern=UUID), TEXT),
+    "uri": Primitive(_schema("string", format="uri-reference"), TEXT),
+    "binary": Primitive(_schema("string", pattern=BASE64_TEXT), BASE64),
+    "jsonpointer": Primitive(_schema("string", pattern=POINTER), TEXT),
 }
 NUMBERS = frozenset(("number", "float8", "float", "double")) | {
     name for name, primitive in PRIMITIVES.items() if primitive.schema["type"] == "integer"
