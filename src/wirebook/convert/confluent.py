@@ -28,12 +28,16 @@ def record_of(message: Message) -> KafkaRecord:
         text = f"the consumer returned an error event: {error}"
         raise WirebookError(Problem("malformed-record", text, actual=str(error)))
     type_, milliseconds = message.timestamp() or (0, 0)
+    try:
+        timestamp = time_of(milliseconds) if type_ else None
+    except OverflowError:  # a broker may deliver a time outside the years 1 to 9999
+        timestamp = None
     headers: Any = message.headers()
     return KafkaRecord(
         topic=message.topic(),
         partition=_natural(message.partition()),
         offset=_natural(message.offset()),
-        timestamp=_time_of(milliseconds) if type_ else None,
+        timestamp=timestamp,
         key=from_bytes(_octets(message.key())),
         headers=[(name, from_bytes(_octets(value))) for name, value in headers] if headers else None,
         value=from_bytes(_octets(message.value())),
@@ -64,11 +68,3 @@ def _natural(number: int | None) -> int | None:
 
 def _octets(value: Any) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
-
-
-def _time_of(milliseconds: int) -> str | None:
-    """Return a time as text. None outside the years 1 to 9999, which a broker may deliver."""
-    try:
-        return time_of(milliseconds)
-    except OverflowError:
-        return None

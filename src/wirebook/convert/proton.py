@@ -168,7 +168,12 @@ def _own_value(value: Any) -> Any:
     own = getattr(library("proton"), CLASSES.get(type_, type_), None)
     if own is None or type_.startswith("decimal") or type_ == "array":
         raise not_expressible(NAME, "a value", f"of another type than {type_}", inner)
-    return own(_milliseconds(inner) if type_ == "timestamp" else inner)
+    if type_ == "timestamp":
+        try:
+            inner = milliseconds_of(inner)
+        except ValueError as error:
+            raise not_expressible(NAME, "a time", "of the years 1 to 9999 without a leap second", inner) from error
+    return own(inner)
 
 
 PYTHON_TYPES: Final[dict[str, Callable[[Any], Any]]] = {
@@ -187,10 +192,3 @@ def _text_of_time(milliseconds: int) -> str:
         return time_of(milliseconds)
     except OverflowError as error:
         raise not_expressible(NAME, "a time", "of the years 1 to 9999", milliseconds) from error
-
-
-def _milliseconds(text: str) -> int:
-    try:
-        return milliseconds_of(text)
-    except ValueError as error:
-        raise not_expressible(NAME, "a time", "of the years 1 to 9999 without a leap second", text) from error

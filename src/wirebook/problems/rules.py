@@ -34,9 +34,8 @@ class Rule:
 def rules() -> dict[str, Rule]:
     """Return the lint rules by code."""
     table = json.loads(files("wirebook.problems").joinpath("rules.json").read_text("utf-8"))
-    return {code: _rule(code, entry) for code, entry in table.items()}
-
-
-def _rule(code: str, entry: dict[str, Any]) -> Rule:
-    kind = next(name for name in entry if name not in ("why", "fix"))
-    return Rule(code, entry["why"], entry["fix"], kind, entry[kind]["bad"], entry[kind]["good"])
+    by_code = {}
+    for code, entry in table.items():
+        kind = next(name for name in entry if name not in ("why", "fix"))
+        by_code[code] = Rule(code, entry["why"], entry["fix"], kind, entry[kind]["bad"], entry[kind]["good"])
+    return by_code
