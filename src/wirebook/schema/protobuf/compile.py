@@ -65,12 +65,7 @@ def compile_protobuf(source: SchemaSource) -> CompiledSchema | Unsupported:
         descriptor, docs, place = descriptor_of(source)
         class_ = message_factory.GetMessageClass(descriptor)
         return ProtobufReader(label, layout_of(descriptor, docs), source.options.limits, descriptor, class_, place)
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        RecursionError,
-    ) as error:  # ProtocError and UnnamedTypeError are ValueErrors
+    except (ValueError, TypeError, KeyError, RecursionError) as error:  # a ValueError: ProtocError, UnnamedTypeError
         return not_compilable(label, error)
 
 

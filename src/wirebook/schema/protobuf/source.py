@@ -23,7 +23,7 @@ from wirebook.schema.source import SchemaSource, UnnamedTypeError
 MAX_CHARACTERS = 4 * 1024 * 1024
 """The most characters of a schema and its imports."""
 MAX_FILES = 500
-WELL_KNOWN = "google/protobuf/"
+WELL_KNOWN_FILES = "google/protobuf/"
 _IMPORT = re.compile(r"""\bimport\s+(?:(?:public|weak|option)\s+)?(?:"([^"\n\\]{1,400})"|'([^'\n\\]{1,400})')""")
 _PATH = re.compile(r"[A-Za-z0-9_@~+ .:-]+(?:/[A-Za-z0-9_@~+ .:-]+)*\Z")
 _DECLARES = re.compile(r"(?:^|;|\*/)[ \t]*(?:syntax|edition)[ \t]*=", re.MULTILINE)
@@ -90,7 +90,7 @@ def _imports(text: str) -> Iterator[str]:
     for match in _IMPORT.finditer(text):
         name = match[1] or match[2]
         parts = name.split("/")
-        if _PATH.match(name) and not {".", ".."} & set(parts) and not name.startswith(WELL_KNOWN):
+        if _PATH.match(name) and not {".", ".."} & set(parts) and not name.startswith(WELL_KNOWN_FILES):
             yield name
 
 

@@ -175,21 +175,18 @@ class _XsdComparison:
             if difference is not None:
                 yield _incompatibility(difference, models, path)
         for name, element in before.elements.items():
-            place = f"{path}/{_local(name)}"
-            if name in after.elements:
-                yield from self._element(element, after.elements[name], place)
-            elif name in self.new.maps.elements:  # accepted by a wildcard, then validated against its declaration
-                yield from self._element(element, self.new.maps.elements[name], place)
+            # an element that a wildcard accepts is validated against its declaration
+            counterpart = after.elements.get(name, self.new.maps.elements.get(name))
+            if counterpart is not None:
+                yield from self._element(element, counterpart, f"{path}/{_local(name)}")
 
     def _model(self, type_: Component) -> Model:
         return _Particles(self.steps).of(type_.content, 0)
 
     def _accepts(self, after: _Particles) -> Any:
         def accepts(symbol: Any, written: Any) -> bool:
-            if symbol == written and isinstance(symbol, str):
-                return True
             if isinstance(symbol, str):
-                return False
+                return bool(symbol == written)
             wildcard = after.wildcards[symbol]
             if isinstance(written, str):
                 is_declared = written in self.new.maps.elements
