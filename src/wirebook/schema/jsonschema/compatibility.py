@@ -177,7 +177,7 @@ class Containment:
         more = keywords_of([schema])
         if any(self.holds(more, not_, level) for not_ in case.nots):
             return True
-        both = tuple({id(keywords): keywords for keywords in (*_with_value(case), *more)}.values())
+        both = tuple(dict.fromkeys((*_with_value(case), *more)))
         return all(self.is_empty(keywords, level) for keywords in self._cases(both, case.nots))
 
     @staticmethod

@@ -165,8 +165,7 @@ class FlatDocument:
 
 def keywords_of(nodes: Iterator[Node] | list[Node]) -> tuple[KeywordSet, ...]:
     """Return the keywords of several schemas that apply together, each set once."""
-    sets = {id(keywords): keywords for node in nodes for keywords in node.document.keywords(node)}
-    return tuple(sets.values())
+    return tuple(dict.fromkeys(keywords for node in nodes for keywords in node.document.keywords(node)))
 
 
 def _flat(node: Node, ancestors: set[int]) -> Iterator[KeywordSet]:

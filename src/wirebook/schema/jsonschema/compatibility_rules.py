@@ -411,7 +411,7 @@ def condition(comparison: Comparer, case: Case, new: KeywordSet, path: str, leve
     if_, then, else_ = new.node.at(new.values["if"]), new.schema("then"), new.schema("else")
     sets = _all(case)
     if then is not None and not comparison.excludes(case, if_, level):
-        both = tuple({id(keywords): keywords for keywords in (*sets, *keywords_of([if_]))}.values())
+        both = tuple(dict.fromkeys((*sets, *keywords_of([if_]))))
         yield from comparison.compare(both, then, child(path, "then"), level)
     if else_ is not None and not comparison.holds(sets, if_, level):
         yield from comparison.compare(sets, else_, child(path, "else"), level)
@@ -421,9 +421,7 @@ def _all(case: Case) -> Conjunction:
     """Return all keywords that the values of a case meet, those of its type or value included."""
     own = case.document.literal(case.value) if case.single else case.document.of_type(case.type)
     nots = [schema.document.negated(schema) for schema in case.nots]
-    return tuple(
-        {id(keywords): keywords for keywords in (*keywords_of([own]), *case.sets, *keywords_of(nots))}.values()
-    )
+    return tuple(dict.fromkeys((*keywords_of([own]), *case.sets, *keywords_of(nots))))
 
 
 def _brief(node: Node) -> Any:
