@@ -86,15 +86,11 @@ class _ProtobufFile:
     def members(self, name: str) -> dict[int, _Member]:
         """Return the fields of a message, and its extensions, by number."""
         message, descriptor = self.protos[name], self.pool.FindMessageTypeByName(name)
-        fields = zip(message.field, descriptor.fields, strict=True)
-        declared = [_Member(field, _oneof(message, proto)) for proto, field in fields]
-        extensions = map(_Member, self.pool.FindAllExtensions(descriptor))
-        return {member.field.number: member for member in [*declared, *extensions]}
-
-
-def _oneof(message: DescriptorProto, field: FieldDescriptorProto) -> str | None:
-    is_real = field.HasField("oneof_index") and not field.proto3_optional
-    return message.oneof_decl[field.oneof_index].name if is_real else None
+        members = list(map(_Member, self.pool.FindAllExtensions(descriptor)))
+        for proto, field in zip(message.field, descriptor.fields, strict=True):
+            is_in_oneof = proto.HasField("oneof_index") and not proto.proto3_optional
+            members.append(_Member(field, message.oneof_decl[proto.oneof_index].name if is_in_oneof else None))
+        return {member.field.number: member for member in members}
 
 
 class _MessageComparison:
