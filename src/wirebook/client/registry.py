@@ -122,18 +122,17 @@ class _RegistryReader:
         """Insert the collections of an entity, recursively."""
         for collection in collections:
             self._inline(entity, collection)
-            members = entity.get(collection)
-            if not isinstance(members, dict):
+            if not isinstance(members := entity.get(collection), dict):
                 continue
-            entity[collection] = {key: dict(member) if isinstance(member, dict) else member
-                                  for key, member in members.items()}  # fmt: skip
-            for member in entity[collection].values():
+            entity[collection] = members = dict(members)
+            for key, member in members.items():
                 if not isinstance(member, dict):
                     continue
+                members[key] = own = dict(member)
                 if collection in GROUP_TYPES:
-                    self._complete(member, (GROUP_TYPES[collection][1],))
+                    self._complete(own, (GROUP_TYPES[collection][1],))
                 elif collection in ("schemas", "versions"):
-                    self._complete_schema(member)
+                    self._complete_schema(own)
 
     def _inline(self, entity: dict[str, Any], collection: str) -> None:
         """Replace ``<collection>url`` by the collection, unless the entity has it."""

@@ -187,12 +187,14 @@ class Containment:
         low, high = case.low, case.high
         if case.type == "number" and low and high:
             return low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))
-        least, most = {
-            "string": (case.most("minLength"), case.least("maxLength")),
-            "array": (case.shortest, case.longest) if case.type == "array" else (None, None),
-            "object": (max(case.most("minProperties") or 0, len(case.required)), case.most_properties),
-        }.get(case.type, (None, None))
-        return most is not None and bool((least or 0) > most)
+        least, most = 0, None
+        if case.type == "string":
+            least, most = case.most("minLength") or 0, case.least("maxLength")
+        elif case.type == "array":
+            least, most = case.shortest, case.longest
+        elif case.type == "object":
+            least, most = max(case.most("minProperties") or 0, len(case.required)), case.most_properties
+        return most is not None and least > most
 
 
 PAIRED = ("minContains", "maxContains", "contains", "prefixItems", "items", "additionalProperties", "never",
