@@ -135,8 +135,8 @@ def request_of(  # noqa: PLR0917 (options)
     from wirebook.definitions.build.request import BuildRequest  # noqa: PLC0415 (a quarter of a second)
 
     return BuildRequest(
-        {**context, **_pairs("--set", set_)},
-        attributes=_pairs("--attribute", attribute),
+        {**context, **pairs_of("--set", set_)},
+        attributes=pairs_of("--attribute", attribute),
         properties=_lists("--property", property_),
         protocol=protocol and PROTOCOLS[protocol],
         mode=mode and mode.value,  # type: ignore[arg-type]
@@ -144,7 +144,7 @@ def request_of(  # noqa: PLR0917 (options)
     )
 
 
-def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
+def pairs_of(option: str, texts: list[str] | None) -> dict[str, str]:
     """Parse NAME=TEXT, each name once."""
     pairs: dict[str, str] = {}
     for text in texts or ():

@@ -101,15 +101,15 @@ def serve(  # noqa: PLR0917 (options)
         trusted_proxies=tuple(map(_network, trusted_proxy)),
         allowed_fetches=tuple(_allowed("--allow-fetch", name) for name in allow_fetch),
         events_sink=_url("--events-sink", events_sink),
-        events_keep=_seconds("--events-keep", events_keep),
+        events_keep=seconds_of("--events-keep", events_keep),
         access_log=access_log,
         log_format=_one_of("--log-format", log_format, FORMATS),
         strict_json_schema=strict_json_schema,
         max_page=max_page,
         max_body=max_body * MIB,
         max_response=max_response * MIB,
-        request_timeout=_seconds("--request-timeout", request_timeout),
-        stream_timeout=_seconds("--stream-timeout", stream_timeout),
+        request_timeout=seconds_of("--request-timeout", request_timeout),
+        stream_timeout=seconds_of("--stream-timeout", stream_timeout),
     )
     _check_write_access(options)
     run(options, lambda line: print(line, flush=True), read_catalogue)
@@ -183,7 +183,7 @@ def _url(option: str, text: str | None) -> str | None:
     return text
 
 
-def _seconds(option: str, text: str) -> float:
+def seconds_of(option: str, text: str) -> float:
     """Return the seconds of a time with a unit. Raises: bad-setting"""
     time = TIME.fullmatch(text)
     if time is None:

@@ -310,6 +310,8 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("unsupported-store", ERROR, "the store of the URL is not supported"),
     ("unwritable-target", ERROR, "the target folder cannot be written"),
     ("broken-target", ERROR, "a file in the target's _wirebook folder cannot be read"),
+    ("not-receivable", ERROR, "messages of the endpoint cannot be received"),
+    ("incomplete-endpoint", ERROR, "the endpoint does not state what is required to receive its messages"),
     ("no-target", ERROR, "the folder has no tables"),
     ("unknown-batch", ERROR, "the target has no such batch"),
     ("unknown-table", ERROR, "the target has no such table"),

@@ -1,0 +1,120 @@
+"""Group commit: messages that arrive while a write is under way are made durable together by the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+from typing import Final
+
+from wirebook.capture.backoff import Backoff
+from wirebook.capture.segments import Sink
+from wirebook.capture.status import GatewayStatus
+
+ROLL_SECONDS: Final = 1.0
+
+
+class Committer:
+    """Writes lines to a sink in groups. All methods belong to the event loop; the sink has a thread of its own.
+
+    Units: `limit` is in bytes. Receivers stop reading while the lines in memory exceed it (`is_full`, `room`).
+    """
+
+    def __init__(self, sink: Sink, limit: int, status: GatewayStatus, note: Callable[[str], None]) -> None:
+        self._sink, self._limit, self._status, self._note = sink, limit, status, note
+        self._thread = ThreadPoolExecutor(1, "wirebook-segments")
+        self._loop = asyncio.get_running_loop()
+        self._lines: list[bytes] = []
+        self._durable: asyncio.Future[None] = self._loop.create_future()
+        self._wake, self._has_room = asyncio.Event(), asyncio.Event()
+        self._has_room.set()
+        self._closing = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether receivers must not read more messages."""
+        return not self._has_room.is_set()
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last write failed."""
+        return self._status.failure is not None
+
+    async def room(self) -> None:
+        """Wait until the lines in memory are below the limit."""
+        await self._has_room.wait()
+
+    def reserve(self, size: int) -> None:
+        """Count bytes in memory that are not lines yet; a negative size releases them."""
+        self._status.pending_bytes += size
+        if self._status.pending_bytes >= self._limit:
+            self._has_room.clear()
+        else:
+            self._has_room.set()
+
+    def append(self, line: bytes) -> asyncio.Future[None]:
+        """Add a line. The result is done when the line is durable; it is shared by a group, so do not cancel it."""
+        self._lines.append(line)
+        self.reserve(len(line))
+        self._wake.set()
+        return self._durable
+
+    async def run(self) -> None:
+        """Write groups until `close` is called and everything is durable; then complete the last segment.
+
+        A write that fails is repeated until it succeeds. Meanwhile nothing is acknowledged, and `is_full` stops the
+        receivers.
+        """
+        try:
+            while self._lines or not self._closing:
+                self._wake.clear()
+                if self._lines:
+                    await self._write_group()
+                elif not self._closing:
+                    await self._roll()
+                    try:
+                        async with asyncio.timeout(ROLL_SECONDS):
+                            await self._wake.wait()
+                    except TimeoutError:
+                        continue
+            await self._loop.run_in_executor(self._thread, self._sink.close)
+        finally:
+            self._thread.shutdown(wait=False)
+
+    def close(self) -> None:
+        """Make `run` return after everything is durable."""
+        self._closing = True
+        self._wake.set()
+
+    async def _write_group(self) -> None:
+        lines, self._lines = self._lines, []
+        durable, self._durable = self._durable, self._loop.create_future()
+        backoff = Backoff()
+        while True:
+            begun = perf_counter()
+            try:
+                await self._loop.run_in_executor(self._thread, self._sink.write, lines)
+                break
+            except OSError as error:
+                self._failed(error)
+                await backoff.wait()
+        if self._status.failure is not None:
+            self._note("writing again")
+            self._status.failure = None
+        self._status.committed(len(lines), perf_counter() - begun)
+        durable.set_result(None)
+        self.reserve(-sum(map(len, lines)))
+
+    async def _roll(self) -> None:
+        try:
+            await self._loop.run_in_executor(self._thread, self._sink.roll)
+        except OSError as error:
+            self._failed(error)
+
+    def _failed(self, error: OSError) -> None:
+        text = f"cannot write a segment: {error.strerror or error}"
+        self._status.write_failures += 1
+        if text != self._status.failure:  # once, not for every attempt
+            self._note(f"{text}; nothing is acknowledged until it can be written")
+        self._status.failure = text

@@ -1,0 +1,147 @@
+"""`wirebook capture`: receive the messages of endpoints and write them to segments of capture lines.
+
+Spec: docs/how-to/capture.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wirebook.cli.options import CatalogOption, SetOption, pairs_of
+from wirebook.cli.output import print_note, printable
+from wirebook.cli.serve import seconds_of
+from wirebook.cli.sources import load_catalog
+from wirebook.core.counting import counted
+from wirebook.landing.local_paths import local_path
+
+if TYPE_CHECKING:
+    from wirebook.capture.status import GatewayStatus
+
+MIB = 1 << 20
+
+
+class ProgressFormat(StrEnum):
+    """Formats of progress lines."""
+
+    TEXT = "text"
+    JSON = "json"
+    NONE = "none"
+
+
+def capture(  # noqa: PLR0917 (options)
+    catalog: CatalogOption,
+    endpoint: Annotated[list[str], typer.Option(help="XID of an endpoint to receive from. Repeatable.")],
+    to: Annotated[
+        Path,
+        typer.Option("--to", metavar="FOLDER", help="Folder of the segments; created if missing.", parser=local_path),
+    ],
+    set_: SetOption = None,
+    secrets: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="JSON file with credentials by endpoint; the environment overrides it."),
+    ] = None,
+    segment_size: Annotated[int, typer.Option(help="MiB after which a segment is complete.", min=1)] = 64,
+    segment_age: Annotated[
+        str, typer.Option(help="Time after which a segment is complete, such as 10s or 5m.")
+    ] = "60s",
+    memory: Annotated[
+        int, typer.Option(help="MiB of messages in memory, above which the gateway stops reading.", min=1)
+    ] = 64,
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Address of the HTTP server. Default: that of the endpoint."),
+    ] = None,
+    max_body: Annotated[int, typer.Option(help="Maximum size of an HTTP body in MiB.", min=1, max=48)] = 8,
+    rate_limit: Annotated[
+        int | None, typer.Option(help="HTTP requests per second and endpoint; more get 429.", min=1)
+    ] = None,
+    allow_origin: Annotated[
+        list[str], typer.Option(help="Origin that may send webhooks. Repeatable. Default: any.")
+    ] = [],  # noqa: B006
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Accept HTTP messages without a token from other machines.")
+    ] = False,
+    metrics_address: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz. Default: none.")
+    ] = None,
+    progress: Annotated[
+        ProgressFormat, typer.Option(help="Format of progress lines on standard error.")
+    ] = ProgressFormat.TEXT,
+    interval: Annotated[str, typer.Option(help="Time between progress lines.")] = "10s",
+) -> int:
+    """Receive messages of endpoints and write them, unchanged, to segments of capture lines.
+
+    A message is acknowledged after it is durable. `wirebook land FOLDER` reads complete segments.
+
+    Exit codes: 0 stopped by SIGTERM, 2 cannot run, 130 stopped by Ctrl-C.
+    """
+    from wirebook.capture.endpoints import HttpOptions, read_secrets  # noqa: PLC0415 (other commands do not need the gateway)
+    from wirebook.capture.segments import SegmentFolder  # noqa: PLC0415
+    from wirebook.capture.service import Gateway, GatewayOptions  # noqa: PLC0415
+
+    options = GatewayOptions(
+        endpoints=endpoint,
+        values=pairs_of("--set", set_),
+        secrets=read_secrets(secrets),
+        memory=memory * MIB,
+        metrics=_address("--metrics-address", metrics_address),
+        interval=seconds_of("--interval", interval),
+        http=HttpOptions(
+            listen=_address("--listen", listen),
+            max_body=max_body * MIB,
+            rate=rate_limit,
+            origins=tuple(origin.lower() for origin in allow_origin),
+            insecure=insecure,
+        ),
+    )
+    note, show = _printers(progress)
+    seconds = seconds_of("--segment-age", segment_age)
+    loaded = load_catalog(catalog)
+    for xid in endpoint:
+        loaded.check_endpoint(xid)
+    sink = SegmentFolder(to, segment_bytes=segment_size * MIB, segment_seconds=seconds)
+    if sink.recovered:
+        note(f"recovered {counted(sink.recovered, 'message')} of a gateway that was killed")
+    return Gateway(loaded, sink, options, note, show).run()
+
+
+def _address(option: str, text: str | None) -> tuple[str, int] | None:
+    """Return host and port. Raises: typer.BadParameter"""
+    if text is None:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise typer.BadParameter(f"'{text}' is not HOST:PORT, such as 127.0.0.1:9100", param_hint=option)
+    return host.strip("[]"), int(port)
+
+
+def _printers(progress: ProgressFormat) -> tuple[Callable[[str], None], Callable[[GatewayStatus], None]]:
+    """Return a function that prints a note, and one that prints the status."""
+    if progress is ProgressFormat.JSON:
+        return lambda text: _print_json({"message": text}), lambda status: _print_json(status.to_dict())
+    if progress is ProgressFormat.NONE:
+        return lambda text: print_note(printable(text)), lambda _: None
+    return lambda text: print_note(printable(text)), _print_status
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    import orjson  # noqa: PLC0415
+
+    time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    print(orjson.dumps({"time": time} | value).decode(), file=sys.stderr, flush=True)
+
+
+def _print_status(status: GatewayStatus) -> None:
+    parts = []
+    for endpoint in status.endpoints:
+        text = f"{endpoint.xid}: {counted(endpoint.received, 'message')}, {endpoint.acknowledged:,} acknowledged"
+        rejected = "".join(f", {count:,} rejected ({reason})" for reason, count in endpoint.rejected.items())
+        parts.append(text + rejected + (f"; not receiving: {endpoint.failure}" if endpoint.failure else ""))
+    print_note(printable("; ".join(parts)))

@@ -1,0 +1,254 @@
+"""HTTP: requests are captured unchanged and answered after they are durable; kills lose nothing that was answered."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.capture.gateway import KILLS, GatewayProcess, captured, command, gateway, write_catalog
+from tests.pages.brokers import free_port
+from wirebook.catalog import Catalog
+from wirebook.landing.job import land
+from wirebook.landing.runs.local_runner import LocalRunner
+
+TOKEN = "t0ken-that-must-not-be-stored"
+CE_HEADERS = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "a.b", "X-Twice": "1"}
+EVENT = {"specversion": "1.0", "id": "2", "source": "/s", "type": "a.b", "data": {"n": 1}}
+
+
+def endpoint(port: int, path: str = "/hooks", **options: Any) -> dict[str, Any]:
+    address = {"uri": f"http://127.0.0.1:{port}{path}"}
+    return {"usage": ["producer"], "protocol": "HTTP", "protocoloptions": {"endpoints": [address], **options}}
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, port: int) -> Path:
+    endpoints = {"hooks": endpoint(port), "keyed": endpoint(port, "/keyed/", method="PUT", apikeyname="X-Key")}
+    return write_catalog(tmp_path, endpoints)
+
+
+@pytest.fixture
+def running(catalog: Path, tmp_path: Path) -> Iterator[GatewayProcess]:
+    arguments = ["--endpoint", "/endpoints/hooks", "--endpoint", "/endpoints/keyed", "--max-body", "1"]
+    arguments += ["--rate-limit", "50", "--allow-origin", "good.example", "--progress", "json"]
+    with gateway(catalog, tmp_path / "to", *arguments, env={"WIREBOOK_HOOKS_TOKEN": TOKEN}) as process:
+        yield process
+
+
+@pytest.fixture
+def client(port: int) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, trust_env=False) as client:
+        yield client
+
+
+def test_every_kind_of_message_is_captured_unchanged(
+    running: GatewayProcess, client: httpx.Client, tmp_path: Path
+) -> None:
+    batch = json.dumps([EVENT, EVENT])
+    packed = gzip.compress(b"hello")
+    requests: list[dict[str, Any]] = [
+        {"url": "/hooks?x=1", "headers": [*CE_HEADERS.items(), ("X-Twice", "2")], "content": b'{"n":1}'},
+        {"url": "/hooks", "headers": {"Content-Type": "application/cloudevents+json"}, "content": json.dumps(EVENT)},
+        {"url": "/hooks/a%20b", "headers": {"Content-Type": "application/cloudevents-batch+json"}, "content": batch},
+        {"url": "/hooks", "headers": {"Content-Encoding": "gzip"}, "content": packed},
+        {"url": "/hooks?a=1&access_token=secret&b=2", "content": b"\xff\x00"},
+    ]
+    assert [client.post(**request).status_code for request in requests] == [202] * 5
+    key = {"X-Key": TOKEN, "Cookie": TOKEN, "X-Other": "kept"}
+    assert client.put("/keyed/a", headers=key).status_code == 202
+    assert running.stop()[0] == 0
+    records = captured(tmp_path / "to")
+    targets = ["/hooks?x=1", "/hooks", "/hooks/a%20b", "/hooks", "/hooks?a=1&b=2", "/keyed/a"]
+    assert [record["target"] for record in records] == targets
+    assert {record["endpoint"] for record in records} == {"/endpoints/hooks", "/endpoints/keyed"}
+    bodies: list[Any] = ['{"n":1}', json.dumps(EVENT), batch]
+    assert [record["body"] for record in records[:3]] == bodies
+    assert records[4]["body"] == {"base64": "/wA="}
+    assert [pair for pair in records[0]["headers"] if pair[0] == "x-twice"] == [["x-twice", "1"], ["x-twice", "2"]]
+    names = [name for name, _ in records[5]["headers"]]
+    assert "x-other" in names
+    assert not {"x-key", "cookie", "authorization"} & set(names)
+    assert not [path for path in (tmp_path / "to").iterdir() if TOKEN.encode() in path.read_bytes()]
+
+
+def test_request_that_is_not_captured_gets_the_status_of_its_reason(
+    running: GatewayProcess, client: httpx.Client, tmp_path: Path
+) -> None:
+    wrong = {"Authorization": f"Bearer {TOKEN}x"}
+    assert client.post("/hooks", headers=wrong, content=b"1").status_code == 401
+    assert client.post("/hooks", headers={"Authorization": ""}, content=b"1").status_code == 401
+    assert client.get("/hooks").status_code == 405
+    assert client.get("/hooks").headers["allow"] == "POST, OPTIONS"
+    assert client.post("/hook", content=b"1").status_code == 404
+    assert client.post("/hookshot", content=b"1").status_code == 404
+    assert client.post("/hooks", content=b"x" * (1 << 20)).status_code == 202
+    assert client.post("/hooks", content=b"x" * (1 << 20) + b"x").status_code == 413
+    assert client.post("/hooks", content=iter([b"x" * (1 << 20), b"x"])).status_code == 413
+    statuses = [client.post("/hooks", content=b"1") for _ in range(200)]
+    refused = [response for response in statuses if response.status_code == 429]
+    assert refused
+    assert int(refused[0].headers["retry-after"]) >= 1
+    code, err = running.stop(signal.SIGINT)
+    assert code == 130
+    status = json.loads(err.splitlines()[-2])["endpoints"]["/endpoints/hooks"]
+    accepted = 1 + len(statuses) - len(refused)
+    assert (status["received"], status["acknowledged"]) == (accepted, accepted)
+    assert status["rejected"] == {"unauthorized": 2, "too-large": 2, "rate": len(refused)}
+    assert len(captured(tmp_path / "to")) == accepted
+
+
+def test_webhook_handshake_names_the_allowed_origin_and_rate(running: GatewayProcess, client: httpx.Client) -> None:
+    good = client.options("/hooks", headers={"WebHook-Request-Origin": "good.example", "WebHook-Request-Rate": "120"})
+    assert good.status_code == 200
+    assert (good.headers["webhook-allowed-origin"], good.headers["webhook-allowed-rate"]) == ("good.example", "3000")
+    bad = client.options("/hooks", headers={"WebHook-Request-Origin": "bad.example"})
+    assert (bad.status_code, bad.headers.get("webhook-allowed-origin")) == (200, None)
+    assert good.headers["allow"] == "POST, OPTIONS"
+
+
+def test_segments_can_be_landed(running: GatewayProcess, catalog: Path, client: httpx.Client, tmp_path: Path) -> None:
+    for _ in range(3):
+        assert client.post("/hooks", headers=CE_HEADERS, content=b'{"n":1}').status_code == 202
+    running.stop()
+    report = land(tmp_path / "to", Catalog.load(catalog), tmp_path / "tables", runner=LocalRunner())
+    assert (report.read, list(report.problems)) == (3, [])
+    assert report.outcomes == {"unconstrained": 3}  # the endpoint has no definitions
+
+
+def test_metrics_and_health_count_what_happened(catalog: Path, tmp_path: Path, port: int) -> None:
+    metrics = f"127.0.0.1:{free_port()}"
+    with (
+        gateway(catalog, tmp_path / "to", "--endpoint", "/endpoints/hooks", "--metrics-address", metrics) as process,
+        httpx.Client(trust_env=False) as client,
+    ):
+        assert client.post(f"http://127.0.0.1:{port}/hooks", content=b"1").status_code == 202
+        text = client.get(f"http://{metrics}/metrics").text
+        assert 'wirebook_capture_acknowledged_total{endpoint="/endpoints/hooks"} 1.0' in text
+        assert "wirebook_capture_durable_total 1.0" in text
+        ready = client.get(f"http://{metrics}/readyz")
+        assert (ready.status_code, ready.json()["ready"]) == (200, True)
+        process.stop()
+
+
+def test_full_store_gets_503_and_nothing_is_acknowledged(catalog: Path, tmp_path: Path, port: int) -> None:
+    """The limit on the size of files stands for a full disk: writes fail, in part."""
+    arguments = command(catalog, tmp_path / "to", "--endpoint", "/endpoints/hooks", "--max-body", "1")
+    arguments[2] = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))\n" + arguments[2]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    try:
+        running = GatewayProcess(process)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+            assert client.post("/hooks", content=b"1").status_code == 202
+            with pytest.raises(httpx.ReadTimeout):
+                client.post("/hooks", content=b"x" * 60_000, timeout=1)
+            busy = client.post("/hooks", content=b"2")
+            assert (busy.status_code, busy.headers["retry-after"]) == (503, "2")
+        _, err = running.stop(signal.SIGKILL)
+        assert "cannot write a segment: File too large; nothing is acknowledged" in err, running.notes
+    finally:
+        process.kill()
+        process.wait()
+    with gateway(catalog, tmp_path / "to", "--endpoint", "/endpoints/hooks") as again:
+        again.stop()
+    assert [record["body"] for record in captured(tmp_path / "to")] == ["1"]
+
+
+class Clients:
+    """Threads that post numbered messages until they are stopped, and remember which were acknowledged."""
+
+    def __init__(self, port: int, threads: int = 6) -> None:
+        self.acknowledged, self.sent = set[str](), 0
+        self._url, self._stop = f"http://127.0.0.1:{port}/hooks", threading.Event()
+        self._threads = [threading.Thread(target=self._post, args=(number,)) for number in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def _post(self, thread: int) -> None:
+        with httpx.Client(trust_env=False, timeout=10) as client:
+            number = 0
+            while not self._stop.is_set():
+                number += 1
+                body = f"{thread}.{number}.{'x' * random.randrange(2000)}"
+                self.sent += 1
+                try:
+                    if client.post(self._url, content=body).status_code == 202:
+                        self.acknowledged.add(body)
+                except httpx.TransportError:
+                    time.sleep(0.05)
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def test_killed_gateway_loses_no_acknowledged_message(catalog: Path, tmp_path: Path, port: int) -> None:
+    arguments = ["--endpoint", "/endpoints/hooks", "--segment-age", "1s", "--segment-size", "1"]
+    clients = Clients(port)
+    try:
+        for _ in range(KILLS):
+            with gateway(catalog, tmp_path / "to", *arguments) as process:
+                time.sleep(random.uniform(0.02, 1.5))
+                process.process.kill()
+    finally:
+        clients.stop()
+    with gateway(catalog, tmp_path / "to", *arguments) as process:
+        process.stop()
+    bodies = [record["body"] for record in captured(tmp_path / "to")]
+    assert clients.acknowledged
+    assert clients.acknowledged <= set(bodies), clients.acknowledged - set(bodies)
+    assert len(bodies) == len(set(bodies)) <= clients.sent  # nothing is resent here, so nothing is there twice
+    print(f"{KILLS} kills, {clients.sent} sent, {len(clients.acknowledged)} acknowledged, {len(bodies)} captured")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["--endpoint", "/endpoints/none"], "unknown-endpoint", "the catalogue has no endpoint '/endpoints/none'"),
+        (["--endpoint", "/endpoints/far"], "bad-setting", "does not terminate TLS"),
+        (["--endpoint", "/endpoints/far", "--listen", "0.0.0.0:0"], "bad-setting", "everyone who can reach '0.0.0.0'"),
+        (["--endpoint", "/endpoints/pull"], "not-receivable", "its 'usage' is not 'producer'"),
+        (["--endpoint", "/endpoints/bare"], "incomplete-endpoint", "does not state an address in 'endpoints'"),
+        (["--endpoint", "/endpoints/tenant"], "missing-context", "--set tenant=TEXT"),
+        (["--endpoint", "/endpoints/secret"], "credential", "set it in the environment or in a secrets file"),
+        (["--endpoint", "/endpoints/odd"], "bad-address", "'ftp://h/' is not a URI that begins with http://"),
+        (["--endpoint", "/endpoints/amqp"], "not-receivable", "messages of the protocol 'AMQP/1.0' cannot be captured"),
+        (["--endpoint", "/endpoints/hooks", "--endpoint", "/endpoints/same"], "bad-setting", "the same address and"),
+    ],
+)
+def test_endpoint_that_cannot_be_served_is_an_error(
+    tmp_path: Path, arguments: list[str], code: str, text: str, port: int
+) -> None:
+    far = endpoint(port)
+    far["protocoloptions"]["endpoints"] = [{"uri": "https://hooks.example.com/a"}]
+    tenant, secret, odd = endpoint(port, "/{tenant}"), endpoint(port), endpoint(port)
+    secret["protocoloptions"]["endpoints"] = [{"uri": "http://user:hunter2@localhost/"}]
+    odd["protocoloptions"]["endpoints"] = [{"uri": "ftp://h/"}]
+    endpoints = {"hooks": endpoint(port), "same": endpoint(port, "/hooks/"), "far": far, "tenant": tenant}
+    endpoints |= {"secret": secret, "odd": odd, "bare": {"usage": ["producer"], "protocol": "HTTP"}}
+    endpoints |= {"pull": endpoint(port) | {"usage": ["consumer"]}}
+    endpoints |= {"amqp": {"usage": ["consumer"], "protocol": "AMQP/1.0", "protocoloptions": {"node": "q"}}}
+    catalog = write_catalog(tmp_path, endpoints)
+    done = subprocess.run(command(catalog, tmp_path / "to", *arguments), capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert f"[{code}]" in done.stderr
+    assert text in done.stderr
+    assert "hunter2" not in done.stderr
+    assert captured(tmp_path / "to") == [] if (tmp_path / "to").exists() else True
