@@ -346,7 +346,7 @@ def test_target_that_workers_do_not_see_is_one_error(workspace: Any) -> None:
 
     class Elsewhere(LocalRunner):
         def __call__(self, job: Any, tasks: Any) -> Any:
-            return super().__call__(replace(job, staging=f"/nowhere{job.staging}"), tasks)
+            return super().__call__(replace(job, staging=Path(f"/nowhere{job.staging}")), tasks)
 
     with pytest.raises(WirebookError, match="not-shared: a worker does not see the folder '/nowhere"):
         workspace.land(runner=Elsewhere())

@@ -29,6 +29,8 @@ from wirebook.landing.runs.replay import replay_dead_letters  # noqa: E402
 from wirebook.landing.runs.report import Report  # noqa: E402
 from wirebook.landing.runs.target import DeadLetterFilter, Target, no_stop  # noqa: E402
 from wirebook.landing.runs.task import Job, TaskResult, run_task  # noqa: E402
+from wirebook.landing.stores.locations import folders_in, location_of, parquet_source  # noqa: E402
+from wirebook.landing.tables.all_formats import FORMATS  # noqa: E402
 
 
 class LocalRunner:
@@ -49,8 +51,9 @@ class LocalRunner:
 class Workspace:
     """A source folder and a target folder below a temporary one, and runs from one to the other."""
 
-    def __init__(self, root: Path) -> None:
-        self.root, self.source, self.to = root, root / "source", root / "target"
+    def __init__(self, root: Path, to: str | None = None) -> None:
+        self.root, self.source = root, root / "source"
+        self.to: Any = location_of(to or root / "target")
         self.source.mkdir(exist_ok=True)
         self.runner = LocalRunner()
         self.settings = RunSettings(runner=self.runner, factory=standin.engine)
@@ -93,7 +96,7 @@ class Workspace:
         """Land or replay in another process that ends, without handlers, when it reaches `point` for the (times + 1)-th
         time, or when a task reads a record that contains `record`."""
         settings = {"name": "old", "batch_bytes": 1, "table_format": self.settings.table_format} | settings
-        arguments = json.dumps([str(self.root), run, point, times, settings])
+        arguments = json.dumps([str(self.root), str(self.to), run, point, times, settings])
         process = subprocess.run(
             [sys.executable, "-m", "tests.landing.workspace", arguments],
             cwd=PROJECT,
@@ -103,9 +106,13 @@ class Workspace:
         assert process.returncode == (KILLED_IN_TASK if record else KILLED)
 
     def rows(self, table: str = "*") -> list[dict[str, Any]]:
-        """What any reader of Parquet sees, by file and line."""
-        files = sorted(self.to.glob(f"{table}/*.parquet"))
-        rows = [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
+        """What any reader of Parquet sees, by file and line; in an object store, what a reader of Delta sees."""
+        if isinstance(self.to, Path):
+            files = sorted(self.to.glob(f"{table}/*.parquet"))
+        else:
+            names = [name for name in folders_in(self.to) if name != "_wirebook"] if table == "*" else [table]
+            files = [file for name in names for file in FORMATS["delta"].files(self.to / name)]
+        rows = [row for file in files for row in pq.read_table(parquet_source(file), partitioning=None).to_pylist()]
         return sorted(rows, key=lambda row: (row["_file"], row["_line"], row["_index"]))
 
     def places(self, table: str = "*") -> list[tuple[str, int]]:
@@ -118,7 +125,7 @@ class Workspace:
         assert places.total() == expected
 
 
-def run_until(root: str, run: str, point: str, times: int, settings: dict[str, Any]) -> None:
+def run_until(root: str, to: str, run: str, point: str, times: int, settings: dict[str, Any]) -> None:
     """The program that `Workspace.die` starts."""
     countdown = times
 
@@ -128,7 +135,7 @@ def run_until(root: str, run: str, point: str, times: int, settings: dict[str, A
         if countdown < 0:
             os._exit(KILLED)
 
-    getattr(Workspace(Path(root)), run)(at=at, **settings)
+    getattr(Workspace(Path(root), to), run)(at=at, **settings)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import date, datetime, time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from wirebook.landing.report.show import TableSummary
     from wirebook.landing.runs.report import Report
+    from wirebook.landing.stores.locations import AnyPath
 
 TOP_REASONS = 10
 DESCRIPTIONS = {"resolved": "dead letters that have landed since", "staged": "definitions without a table of their own"}
@@ -117,7 +117,7 @@ def _check_format(table_format: str | None) -> None:
         raise typer.BadParameter(f"'{table_format}' is not one of {', '.join(FORMATS)}", param_hint="--format")
 
 
-def print_report(report: Report, to: Path) -> None:
+def print_report(report: Report, to: AnyPath) -> None:
     """Print the rows of each table, the number of messages per outcome, and the reasons of dead letters."""
     tables = [(name, table["definition"], table["rows"]) for name, table in report.tables().items()]
     dead_letters = [("dead_letters", "", report.dead_lettered)] if report.dead_lettered else []
@@ -171,7 +171,7 @@ def show(
         print_rows(first, title=f"{summary.name}: {counted(summary.rows, 'row')} of {content}")
 
 
-def _print_tables(folder: Path, tables: Sequence[TableSummary], *, as_json: bool) -> None:
+def _print_tables(folder: str, tables: Sequence[TableSummary], *, as_json: bool) -> None:
     """Print the list of the tables, with a column of staged rows if there are any."""
     has_staged = any(table.staged for table in tables)
     if as_json:

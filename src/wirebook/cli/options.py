@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from wirebook.cli.settings import default_catalog
-from wirebook.landing.local_paths import local_path
 
 if TYPE_CHECKING:
     from wirebook.definitions.build.request import BuildRequest
@@ -70,9 +68,9 @@ CatalogOption = Annotated[
         help="Catalogue: file, folder, URL, or - for standard input. Repeatable.",
     ),
 ]
-TablesArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of landed tables.", parser=local_path)]
+TablesArgument = Annotated[str, typer.Argument(metavar="FOLDER", help="Folder of landed tables, or its URL.")]
 TargetOption = Annotated[
-    Path, typer.Option("--to", metavar="FOLDER", help="Folder of the tables; created if missing.", parser=local_path)
+    str, typer.Option("--to", metavar="FOLDER", help="Folder of the tables, or its URL; created if missing.")
 ]
 EndpointOption = Annotated[str | None, typer.Option(help="XID of the endpoint of all messages.")]
 ConfluentOption = Annotated[

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wirebook.cli.options import TablesArgument
 from wirebook.cli.output import print_note, print_problems
 from wirebook.problems import WirebookError
+
+if TYPE_CHECKING:
+    from wirebook.landing.stores.locations import AnyPath
 
 
 def report(
@@ -34,7 +37,7 @@ def report(
     print(write_report(folder, batch, output))
 
 
-def report_run(folder: Path, before: Collection[int], *, quiet: bool) -> None:
+def report_run(folder: AnyPath, before: Collection[int], *, quiet: bool) -> None:
     """Write the report of a run: of all batches that were not committed `before`.
 
     If the report cannot be written, the problem is printed, and the run still succeeds.

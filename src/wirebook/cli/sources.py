@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from wirebook.cli.options import STANDARD_INPUT
 from wirebook.cli.output import print_note, print_problems
 from wirebook.core.counting import counted
-from wirebook.landing.local_paths import local_path
 from wirebook.problems import Problem, Severity, WirebookError
 
 if TYPE_CHECKING:
     from wirebook.catalog import Catalog
     from wirebook.catalog.load import Document
     from wirebook.definitions.match.outcome import Outcome
+    from wirebook.landing.stores.locations import Location
 
 BLOCK: Final = 1 << 20
 
@@ -92,10 +92,12 @@ def outcomes_of(capture: str, catalog: Catalog, endpoint: str | None) -> Iterato
 
 
 @contextmanager
-def capture_path(capture: str) -> Iterator[Path]:
-    """Return the source as a path. Standard input becomes a temporary file with its hash: ``stdin-<digest>``."""
+def capture_path(capture: str) -> Iterator[Location]:
+    """Return the place of the source. Standard input becomes a temporary file with its hash: ``stdin-<digest>``."""
+    from wirebook.landing.stores.locations import location_of  # noqa: PLC0415 (pyarrow)
+
     if capture != STANDARD_INPUT:
-        yield local_path(capture)
+        yield location_of(capture)
         return
     with tempfile.TemporaryDirectory(prefix="wirebook-") as folder:
         path, digest = Path(folder, "stdin"), hashlib.sha256()

@@ -8,14 +8,12 @@ report = replay("tables/", "corrected.xreg.json")
 from __future__ import annotations
 
 from collections.abc import Iterable
-from os import PathLike
 from typing import TypedDict, Unpack
 
 import orjson
 
 from wirebook.catalog import Catalog
 from wirebook.catalog.catalog import CatalogSource
-from wirebook.landing.local_paths import local_path
 from wirebook.landing.runs.batches import Catalogue, ProgressListener, Runner, RunSettings
 from wirebook.landing.runs.engine import engine_for
 from wirebook.landing.runs.land import land_files
@@ -23,10 +21,10 @@ from wirebook.landing.runs.local_runner import LocalRunner
 from wirebook.landing.runs.replay import replay_dead_letters
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import DeadLetterFilter, Target
+from wirebook.landing.stores.locations import AnyPath, location_of
 
 __all__ = ["AnyCatalog", "AnyPath", "LandOptions", "Report", "RunOptions", "land", "load_catalog", "replay"]
 
-AnyPath = str | PathLike[str]
 AnyCatalog = Catalog | CatalogSource | list[CatalogSource] | tuple[CatalogSource, ...]
 
 
@@ -71,7 +69,7 @@ def land(
     """
     loaded = load_catalog(catalog)
     settings = run_settings(loaded, runner, options)
-    return land_files(settings, local_path(source), catalogue_of(loaded), Target(local_path(to)))
+    return land_files(settings, location_of(source), catalogue_of(loaded), Target(location_of(to)))
 
 
 def replay(
@@ -95,7 +93,7 @@ def replay(
     loaded = load_catalog(catalog)
     settings = run_settings(loaded, runner, options)
     chosen = DeadLetterFilter(codes=sorted(codes), definitions=sorted(definitions))
-    return replay_dead_letters(settings, catalogue_of(loaded), Target(local_path(folder)), chosen)
+    return replay_dead_letters(settings, catalogue_of(loaded), Target(location_of(folder)), chosen)
 
 
 def load_catalog(catalog: AnyCatalog) -> Catalog:

@@ -308,6 +308,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("target-locked", ERROR, "another run is writing to the target folder"),
     ("not-shared", ERROR, "a worker does not see a folder or file that the driver sees"),
     ("unsupported-store", ERROR, "the store of the URL is not supported"),
+    ("store-failed", ERROR, "an object store refused a request or did not answer"),
     ("unwritable-target", ERROR, "the target folder cannot be written"),
     ("broken-target", ERROR, "a file in the target's _wirebook folder cannot be read"),
     ("not-receivable", ERROR, "messages of the endpoint cannot be received"),

@@ -21,6 +21,7 @@ EXTRAS: Final = {
     "httptools": "serve",
     "lxml": "xml",
     "nats": "nats",
+    "obstore": "stores",
     "paho": "mqtt",
     "pandas": "spark",
     "prometheus_client": "serve",

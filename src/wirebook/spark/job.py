@@ -12,16 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from os import fspath
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 
 from wirebook.landing import job
 from wirebook.landing.job import AnyCatalog, AnyPath, LandOptions, Report, RunOptions
-from wirebook.landing.local_paths import local_path
 from wirebook.landing.runs.frame_task import FrameInput
 from wirebook.landing.runs.land_frame import land_frame
 from wirebook.landing.runs.target import FrameBatch, Target
 from wirebook.landing.sources.dataframes import Identity, input_columns
+from wirebook.landing.stores.locations import local_path, location_of
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.frames import run_frame
 from wirebook.spark.runner import SparkRunner
@@ -162,7 +161,7 @@ def _land_frame(
     rows = frame.select(*(f"`{column.replace('`', '``')}`" for column in needed))
     loaded = job.load_catalog(catalog)
     settings = job.run_settings(loaded, None, options)
-    return land_frame(settings, partial(run_frame, rows), source, job.catalogue_of(loaded), Target(local_path(to)))
+    return land_frame(settings, partial(run_frame, rows), source, job.catalogue_of(loaded), Target(location_of(to)))
 
 
 def _land_stream(
@@ -177,12 +176,11 @@ def _land_stream(
     """Start a query that lands each batch."""
     input_columns(frame.columns, options.get("columns"))
     loaded = job.load_catalog(catalog)
-    folder = local_path(to) / "_wirebook" / "checkpoint"
+    if checkpoint is None:
+        checkpoint = (local_path(to) / "_wirebook" / "checkpoint").absolute().as_uri()
 
     def land_one(batch: DataFrame, number: int) -> None:
         land_batch(batch, number, loaded, to, **options)
 
-    writer = frame.writeStream.foreachBatch(land_one).option(
-        "checkpointLocation", fspath(checkpoint or folder.absolute().as_uri())
-    )
+    writer = frame.writeStream.foreachBatch(land_one).option("checkpointLocation", str(checkpoint))
     return (writer.trigger(**trigger) if trigger else writer).start()

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from wirebook.landing.local_paths import local_path
 from wirebook.landing.report.show import TableSummary, find_table, tables_in
 from wirebook.landing.runs.target import Target
+from wirebook.landing.stores.locations import Location, local_path
 from wirebook.landing.tables.iceberg import newest_metadata
 from wirebook.landing.tables.layout import STAGED
 from wirebook.landing.tables.sqltypes import (
@@ -147,7 +147,7 @@ def table(spark: SparkSession, folder: str | PathLike[str], name: str) -> DataFr
     return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
 
 
-def _read(spark: SparkSession, files: Collection[Path], schema: pa.Schema) -> DataFrame:
+def _read(spark: SparkSession, files: Collection[Location], schema: pa.Schema) -> DataFrame:
     return spark.read.schema(spark_ddl(schema)).parquet(*(_escaped(file.absolute()) for file in files))
 
 
@@ -173,6 +173,6 @@ def _temporary(name: str) -> str:
     return f"CREATE OR REPLACE TEMPORARY VIEW {name}"
 
 
-def _escaped(path: Path) -> str:
+def _escaped(path: Location) -> str:
     """A path in which Spark recognises no pattern."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path))

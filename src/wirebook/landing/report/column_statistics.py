@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
 from wirebook.landing.tables.staged import read_staged
 
 __all__ = ["FieldStatistics", "PlaceholderStatistics", "TableStatistics", "add_staged", "table_statistics"]
@@ -112,7 +112,7 @@ class TableStatistics:
     last: Any = None
 
 
-def table_statistics(name: str, definition: str | None, files: Sequence[Path]) -> TableStatistics:
+def table_statistics(name: str, definition: str | None, files: Sequence[Location]) -> TableStatistics:
     """The statistics of the files of one table.
 
     Cost: every footer, and the placeholder columns of at most two million rows.
@@ -120,17 +120,17 @@ def table_statistics(name: str, definition: str | None, files: Sequence[Path]) -
     statistics = TableStatistics(name, definition)
     for file in files:
         try:
-            with pq.ParquetFile(file) as parquet:
+            with pq.ParquetFile(parquet_source(file)) as parquet:
                 _add_footer(statistics, parquet.metadata, parquet.schema_arrow)
                 _add_placeholders(statistics, parquet)
         except (OSError, pa.ArrowException):
             statistics.gone += 1
             continue
-        statistics.size += file.stat().st_size
+        statistics.size += size_and_time(file)[0]
     return statistics
 
 
-def add_staged(statistics: TableStatistics, files: Sequence[Path], schema: pa.Schema) -> None:
+def add_staged(statistics: TableStatistics, files: Sequence[Location], schema: pa.Schema) -> None:
     """Add the staged rows of a table. `files` are those of the staging table, `schema` the columns of the table.
 
     Cost: reads the rows and writes them to memory as a Parquet file. They are few.

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from wirebook.landing.stores.locations import Location, parquet_source
 
 __all__ = ["DeadLetterStatistics", "Example", "Reason", "dead_letter_statistics"]
 
@@ -67,13 +68,13 @@ class DeadLetterStatistics:
         return self.reasons.most_common(MAX_REASONS)
 
 
-def dead_letter_statistics(files: Sequence[Path]) -> DeadLetterStatistics:
+def dead_letter_statistics(files: Sequence[Location]) -> DeadLetterStatistics:
     """The facts of a run's files of dead letters; files that are gone are counted, nothing else."""
     statistics = DeadLetterStatistics()
-    candidates: dict[Reason, list[tuple[Path, int, Example]]] = {}
+    candidates: dict[Reason, list[tuple[Location, int, Example]]] = {}
     for file in files:
         try:
-            with pq.ParquetFile(file) as parquet:
+            with pq.ParquetFile(parquet_source(file)) as parquet:
                 start, name = 0, parquet.schema_arrow.names[0]  # the column of the source file; Iceberg renames it
                 for piece in parquet.iter_batches(PIECE, columns=[name, *COLUMNS[1:]]):
                     batch = piece.rename_columns({name: "_file"})
@@ -123,7 +124,7 @@ def _problems(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _note_examples(
-    candidates: dict[Reason, list[tuple[Path, int, Example]]], batch: pa.RecordBatch, file: Path, start: int
+    candidates: dict[Reason, list[tuple[Location, int, Example]]], batch: pa.RecordBatch, file: Location, start: int
 ) -> None:
     """Note the first dead letters of each reason that has too few examples yet."""
     problems = _problems(batch)
@@ -146,10 +147,10 @@ def _example(dead_letter: pa.RecordBatch, problem: dict[str, Any]) -> Example:
     return Example(row["_file"], row["_line"], row["_index"], definition, problem["expected"], problem["actual"])
 
 
-def _with_raw(file: Path, row: int, example: Example) -> Example:
+def _with_raw(file: Location, row: int, example: Example) -> Example:
     """The example with the first bytes of its record."""
     seen = 0
-    with pq.ParquetFile(file) as parquet:
+    with pq.ParquetFile(parquet_source(file)) as parquet:
         for group in range(parquet.metadata.num_row_groups):
             rows = parquet.metadata.row_group(group).num_rows
             if row >= seen + rows:

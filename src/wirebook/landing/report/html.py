@@ -23,7 +23,8 @@ from wirebook.core.counting import counted
 from wirebook.landing.report.column_statistics import MAX_VALUES, FieldStatistics, TableStatistics
 from wirebook.landing.report.reasons import format_actual, format_expected
 from wirebook.landing.report.run_statistics import RunStatistics, run_statistics
-from wirebook.landing.runs.target import write_atomically
+from wirebook.landing.stores.locations import AnyPath, Location, location_of
+from wirebook.landing.stores.records import records_of, write_atomically
 from wirebook.problems import CODES
 
 __all__ = ["html_report", "visible", "write_report"]
@@ -33,19 +34,22 @@ MAX_FIELD_ROWS = 2000
 MAX_TEXT = 200
 
 
-def write_report(folder: Path, batches: Collection[int] | None = None, to: Path | None = None) -> Path:
+def write_report(folder: AnyPath, batches: Collection[int] | None = None, to: Path | None = None) -> Location:
     """Write the report of some batches, or of all, and return its path.
 
     Raises: WirebookError (``no-target``, ``unknown-batch``, ``unwritable-target``).
     """
     statistics = run_statistics(folder, batches)
-    path = to
-    if path is None:
-        first, last = _batch_range(statistics)
-        path = folder / "_wirebook" / "reports" / (f"{first}.html" if first == last else f"{first}-{last}.html")
-        path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, html_report(statistics, folder.resolve().name).encode())
-    return path
+    root = location_of(folder)
+    page = html_report(statistics, root.absolute().name).encode()
+    if to is not None:
+        write_atomically(to, page)
+        return to
+    first, last = _batch_range(statistics)
+    name = f"reports/{first}.html" if first == last else f"reports/{first}-{last}.html"
+    records = records_of(root)
+    records.write(name, page)
+    return records.location(name)
 
 
 def html_report(statistics: RunStatistics, name: str) -> str:

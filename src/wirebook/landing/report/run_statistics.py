@@ -13,6 +13,7 @@ from pathlib import Path
 from wirebook.landing.report.column_statistics import TableStatistics, add_staged, table_statistics
 from wirebook.landing.report.dead_letter_statistics import DeadLetterStatistics, dead_letter_statistics
 from wirebook.landing.runs.target import Manifest, Target
+from wirebook.landing.stores.locations import AnyPath, Location, location_of
 from wirebook.landing.tables.layout import DEAD_LETTERS, NO_DEFINITION, RESOLVED, STAGED
 from wirebook.problems import Problem, WirebookError
 
@@ -47,24 +48,23 @@ class RunStatistics:
         return sum(self.rows.values())
 
 
-def committed_batches(folder: Path) -> set[int]:
+def committed_batches(folder: AnyPath) -> set[int]:
     """The numbers of the committed batches, from the names of their manifests."""
-    names = (path.name.partition(".")[0] for path in Target(folder).batches.glob("*[0-9].json"))
-    return {int(name) for name in names if name.isdecimal()}
+    return set(Target(location_of(folder)).batch_numbers())
 
 
-def run_statistics(folder: Path, batches: Collection[int] | None = None) -> RunStatistics:
+def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> RunStatistics:
     """The statistics of some batches, or of all.
 
     Cost: the footers of their files, and the columns of placeholders and reasons.
     Raises: WirebookError (``no-target``, ``unknown-batch``, ``broken-target``).
     """
-    target = Target(folder)
+    target = Target(location_of(folder))
     if not target.exists:
         raise WirebookError(
             Problem(code="no-target", message=f"'{folder}' is not a target folder: nothing has landed there")
         )
-    _check_known(folder, batches)
+    _check_known(target, batches)
     manifests = [manifest for manifest in target.manifests() if batches is None or manifest.batch in batches]
     known = target.tables()
     files = _files(target, manifests)
@@ -94,22 +94,22 @@ def run_statistics(folder: Path, batches: Collection[int] | None = None) -> RunS
     )
 
 
-def _check_known(folder: Path, batches: Collection[int] | None) -> None:
-    there = committed_batches(folder)
-    unknown = sorted(set(batches or ()) - there)
+def _check_known(target: Target, batches: Collection[int] | None) -> None:
+    there = target.batch_numbers()
+    unknown = sorted(set(batches or ()).difference(there))
     if unknown:
         known = f"1 to {max(there)}" if there else "none"
-        message = f"unknown batch {unknown[0]}; the batches in '{folder}' are: {known}"
+        message = f"unknown batch {unknown[0]}; the batches in '{target.root}' are: {known}"
         raise WirebookError(Problem(code="unknown-batch", message=message, actual=unknown[0]))
 
 
-def _files(target: Target, manifests: list[Manifest]) -> dict[str, list[tuple[Path, int]]]:
+def _files(target: Target, manifests: list[Manifest]) -> dict[str, list[tuple[Location, int]]]:
     """The files of each table in these batches, each with its number of rows."""
-    table_files: dict[str, list[tuple[Path, int]]] = {}
+    table_files: dict[str, list[tuple[Location, int]]] = {}
     for manifest in manifests:
         for file in manifest.files:
-            path = target.root / file.table / Path(file.path).name
-            if not path.exists():  # some formats place files in subfolders
+            path = target.root / file.table / file.name
+            if isinstance(path, Path) and not path.exists():  # some formats place files in subfolders
                 path = next(path.parent.glob(f"*/{path.name}"), path)
             table_files.setdefault(file.table, []).append((path, file.rows))
     return table_files

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.landing.runs.target import TableEntry, Target
+from wirebook.landing.stores.locations import AnyPath, Location, folders_in, location_of, parquet_source
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import conform
 from wirebook.landing.tables.formats import TableFormat
@@ -32,13 +32,13 @@ class TableSummary:
     name: str
     definition: str | None
     rows: int
-    files: tuple[Path, ...]
+    files: tuple[Location, ...]
     schema: pa.Schema | None = None
     staged: int = 0
-    staged_files: tuple[Path, ...] = ()
+    staged_files: tuple[Location, ...] = ()
 
 
-def tables_in(folder: Path, *, with_staging: bool = False) -> list[TableSummary]:
+def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSummary]:
     """The tables of a target folder by name, those without a definition last.
 
     Staged rows count for their tables. The staging table itself is included only with `with_staging`.
@@ -46,19 +46,20 @@ def tables_in(folder: Path, *, with_staging: bool = False) -> list[TableSummary]
     Cost: reads the footer of every file, and one column of the staging table.
     Raises: no-target, missing-extra
     """
-    target = Target(folder)
+    root = location_of(folder)
+    target = Target(root)
     if not target.exists:
         raise WirebookError(
             Problem(code="no-target", message=f"'{folder}' is not a target folder: nothing has landed there")
         )
     known = target.tables()
     table_format = FORMATS[target.format() or "parquet"]
-    table_format.check()
-    staged_files = tuple(table_format.files(folder / STAGED))
+    table_format.check(root)
+    staged_files = tuple(table_format.files(root / STAGED))
     staged = rows_by_table(staged_files)
-    folders = {path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith(("_", "."))}
+    folders = {name for name in folders_in(root) if not name.startswith(("_", "."))}
     matching = (
-        _summary(folder / name, known.get(name), table_format, staged.get(name, 0), staged_files)
+        _summary(root / name, known.get(name), table_format, staged.get(name, 0), staged_files)
         for name in sorted(folders | staged.keys())
     )
     last = {name: number for number, name in enumerate(NO_DEFINITION, 1)}
@@ -67,10 +68,10 @@ def tables_in(folder: Path, *, with_staging: bool = False) -> list[TableSummary]
 
 
 def _summary(
-    path: Path, entry: TableEntry | None, table_format: TableFormat, staged: int, staged_files: tuple[Path, ...]
+    path: Location, entry: TableEntry | None, table_format: TableFormat, staged: int, staged_files: tuple[Location, ...]
 ) -> TableSummary:
     files = tuple(table_format.files(path))
-    rows = sum(pq.read_metadata(file).num_rows for file in files) + staged
+    rows = sum(pq.read_metadata(parquet_source(file)).num_rows for file in files) + staged
     definition, schema = (entry.xid, entry.schema) if entry else (None, None)
     return TableSummary(path.name, definition, rows, files, schema, staged, staged_files if staged else ())
 
@@ -107,6 +108,6 @@ def pieces_of(table: TableSummary, size: int = 1 << 16) -> Iterator[pa.Table]:
     if table.schema is not None:
         yield from read_staged(table.staged_files, table.name, table.schema)
     for file in table.files:
-        with pq.ParquetFile(file) as parquet:
+        with pq.ParquetFile(parquet_source(file)) as parquet:
             for batch in parquet.iter_batches(size):
                 yield pa.Table.from_batches([batch]).replace_schema_metadata()

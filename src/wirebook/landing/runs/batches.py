@@ -31,6 +31,8 @@ from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import DeadLetterFilter, Manifest, PendingBatch, Target
 from wirebook.landing.runs.task import Job, ReplaySelection, TaskResult
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
+from wirebook.landing.stores.locations import Location
+from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import StagedFile
 from wirebook.landing.tables.layout import STAGED
@@ -102,7 +104,7 @@ class Batches:
         self.report = Report(dry_run=settings.dry_run)
         self.settings, self.target, self.catalogue = settings, target, catalogue
         self.table_format = FORMATS[_format(settings, target)]
-        self.table_format.check()
+        self.table_format.check(target.root)
         self._number = target.next_batch()
         self._with_files: set[str] = set()
         self._staged: Counter[str] = Counter()
@@ -152,14 +154,14 @@ class Batches:
         Raises: WirebookError with the faults that stopped it
         """
         job = self._job(pending, document)
-        if job.staging:
+        folder = None
+        if isinstance(job.staging, Path):
             self.target.clear_staging(job.batch)
-            Path(job.staging).mkdir(parents=True, exist_ok=True)  # a worker of a killed run may still write to it
+            job.staging.mkdir(parents=True, exist_ok=True)  # a worker of a killed run may still write to it
+            folder = job.staging
         progress = self.settings.progress
         with (
-            tempfile.TemporaryDirectory(
-                prefix="marks-", dir=job.staging, ignore_cleanup_errors=True
-            ) as progress_folder,
+            tempfile.TemporaryDirectory(prefix="marks-", dir=folder, ignore_cleanup_errors=True) as progress_folder,
             progress.during(progress_folder) if progress else nullcontext(),
         ):
             results = run(replace(job, progress_folder=progress_folder))
@@ -175,7 +177,7 @@ class Batches:
         self.commit(pending, [], results)
 
     def _job(self, pending: PendingBatch, document: bytes) -> Job:
-        staging = None if self.settings.dry_run else str(self.target.staging(pending.batch).absolute())
+        staging = None if self.settings.dry_run else self.target.staging(pending.batch).absolute()
         return Job(
             factory=self.settings.factory,
             catalogue=Job.pack(document),
@@ -187,7 +189,7 @@ class Batches:
             batch=pending.batch,
             staging=staging,
             format=self.table_format.name,
-            tables=str(self.target.table_list.absolute()),
+            tables=tables.absolute() if (tables := self.target.table_list()) else None,
             staging_policy=self._staging_policy(pending.stage_below),
             sizes=self.settings.sizes,
             dead_letters=self._replay_selection(pending.chosen) if pending.chosen else None,
@@ -204,7 +206,7 @@ class Batches:
         ledger = self.target.ledger()
         events = frozenset(entry.file for entry in ledger.values() if entry.file_type == "events")
         captures = frozenset(ledger.keys() - events) if self._has_frames else None
-        resolved = tuple(str(path.absolute()) for path in self.target.resolved())
+        resolved = tuple(path.absolute() for path in self.target.resolved())
         return ReplaySelection(
             frozenset(chosen.codes),
             frozenset(chosen.definitions),
@@ -255,7 +257,7 @@ class Batches:
             empty=sum(result.empty for result in results),
         )
 
-    def _rows_in(self, staging: Path, file: StagedFile) -> dict[str, int]:
+    def _rows_in(self, staging: Location, file: StagedFile) -> dict[str, int]:
         """The number of rows of each table in a staged file, read from the file itself."""
         if file.table == STAGED:
             return rows_by_table([staging / file.path])
@@ -274,7 +276,8 @@ def _format(settings: RunSettings, target: Target) -> str:
         raise WirebookError(
             Problem("format-differs", message, expected=current, actual=settings.table_format, hint=hint)
         )
-    return settings.table_format or current or "parquet"
+    default = "delta" if isinstance(target.root, ObjectPath) else "parquet"
+    return settings.table_format or current or default
 
 
 Check = Callable[[Sequence[TaskResult], Mapping[str, int]], None]

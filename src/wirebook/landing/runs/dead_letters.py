@@ -23,6 +23,7 @@ from wirebook.landing.chunks import PROBLEM_OUTCOMES, Chunk, Engine, Landed, Num
 from wirebook.landing.sources.dataframes import are_events
 from wirebook.landing.sources.lines import Sizes
 from wirebook.landing.sources.splits import FileSplit
+from wirebook.landing.stores.locations import Location, parquet_source, source_location
 from wirebook.landing.tables.layout import RESOLVED, RESOLVED_SCHEMA
 
 __all__ = ["DeadLetterRecords", "MessageTwice", "ReplaySelection", "read_dead_letters", "resolve"]
@@ -52,7 +53,7 @@ class ReplaySelection:
 
     codes: Set[str]
     definitions: Set[str]
-    resolved: tuple[str, ...]
+    resolved: tuple[Location, ...]
     events: Set[str]
     captures: Set[str] | None = None
     file: str = "_file"
@@ -84,7 +85,7 @@ def read_dead_letters(split: FileSplit, selection: ReplaySelection, sizes: Sizes
 
     Raises: OSError
     """
-    with pq.ParquetFile(pa.OSFile(split.path), read_dictionary=["raw"]) as file:
+    with pq.ParquetFile(parquet_source(source_location(split.path)), read_dictionary=["raw"]) as file:
         for group in range(split.start, split.end):
             metadata = file.metadata.row_group(group)
             at_a_time = min(max(sizes.chunk * metadata.num_rows // max(metadata.total_byte_size, 1), 1), MAX_ROWS)
@@ -174,9 +175,9 @@ def _is_open(table: pa.Table, selection: ReplaySelection) -> Mask:
 
 
 @lru_cache(maxsize=1)
-def _places_in(files: tuple[str, ...], file_column: str) -> pa.Table:
+def _places_in(files: tuple[Location, ...], file_column: str) -> pa.Table:
     columns = [file_column, *PLACE[1:]]
-    read = (pq.read_table(file, columns=columns, partitioning=None) for file in files)
+    read = (pq.read_table(parquet_source(file), columns=columns, partitioning=None) for file in files)
     return pa.concat_tables([table.select(columns).rename_columns(PLACE) for table in read])
 
 

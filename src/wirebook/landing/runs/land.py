@@ -30,19 +30,20 @@ from wirebook.landing.runs.plan import Plan, make_batches, make_plan, make_tasks
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Manifest, PendingBatch, Target
 from wirebook.landing.sources.files import Scan, SourceFile, identity_of, list_files, scan_files
+from wirebook.landing.stores.locations import Location
 from wirebook.problems import Problem, WirebookError
 
 __all__ = ["Run", "land_files"]
 
 
-def land_files(settings: RunSettings, source: Path, catalogue: Catalogue, target: Target) -> Report:
+def land_files(settings: RunSettings, source: Location, catalogue: Catalogue, target: Target) -> Report:
     """Land what is new in `source`. Each batch lands completely or not at all, whenever the run is stopped.
 
     Raises: unreadable-file (the source does not exist), target-is-source, format-differs, target-locked,
     unwritable-target, not-conserved
     """
     started = time.monotonic()
-    if source.resolve() == target.root.resolve():
+    if _resolved(source) == _resolved(target.root):
         message = f"'{source}' cannot be both the source and the target"
         raise WirebookError(Problem(code="target-is-source", message=message, hint="choose another target folder"))
     with nullcontext() if settings.dry_run else target.locked():
@@ -51,6 +52,10 @@ def land_files(settings: RunSettings, source: Path, catalogue: Catalogue, target
         run.land(source)
     run.report.seconds = time.monotonic() - started
     return run.report
+
+
+def _resolved(location: Location) -> Location:
+    return location.resolve() if isinstance(location, Path) else location
 
 
 class Run:
@@ -88,7 +93,7 @@ class Run:
         self._stopped.clear()  # a file that changed since the batch began is planned again
         self.report.problems = [problem for problem in self.report.problems if problem.code != "source-changed"]
 
-    def land(self, source: Path) -> None:
+    def land(self, source: Location) -> None:
         """Plan the files of `source`, land them batch by batch, and count what was there before."""
         listing = list_files(source, without=self._target.root)
         self.report.problems += listing.problems
@@ -142,6 +147,8 @@ class Run:
         scan = self._scans.get(entry.file)
         if scan is None:
             return False
+        if scan.version is not None:  # the workers read this version alone
+            return scan.digest == entry.digest
         try:
             if identity_of(scan.file.path) != scan.identity:
                 scan = self._scans[entry.file] = next(scan_files([scan.file]), scan)

@@ -6,19 +6,19 @@ Files are read as landing reads them; the reference engine matches each message.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from os import PathLike
 
 from wirebook.catalog import Catalog
 from wirebook.definitions.match.outcome import Outcome
 from wirebook.landing.runs.engine import CatalogueEngine
 from wirebook.landing.sources.files import list_files, scan_files
 from wirebook.landing.sources.reading import Progress, read_split
-from wirebook.landing.sources.splits import split_file
+from wirebook.landing.sources.splits import split_file, with_formats
+from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.tables.reference_rows import MessageOrigin
 
 
 def outcomes_in(
-    source: str | PathLike[str], catalog: Catalog, endpoint: str | None = None
+    source: AnyPath, catalog: Catalog, endpoint: str | None = None
 ) -> Iterator[tuple[MessageOrigin, Outcome | None]]:
     """Every message of a file or folder with its outcome, files in path order; None for a record without a message.
 
@@ -27,7 +27,7 @@ def outcomes_in(
     if endpoint is not None:
         catalog.check_endpoint(endpoint)
     engine = CatalogueEngine(catalog, endpoint=endpoint, columns=False)
-    for scan in scan_files(list_files(source).files):
+    for scan in with_formats(scan_files(list_files(location_of(source)).files)):
         for split in split_file(scan, None).splits:
             for chunk in read_split(split, Progress(lines=0)):
                 yield from engine.outcomes(chunk)

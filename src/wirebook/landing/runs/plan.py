@@ -15,7 +15,7 @@ from wirebook.landing.runs.ledger import Decision, FileState, LandedContent, Led
 from wirebook.landing.sources.byte_streams import SourceChanged
 from wirebook.landing.sources.files import Scan, digest_of
 from wirebook.landing.sources.reading import content_digest
-from wirebook.landing.sources.splits import FileSplit, merge_adjacent, split_file, unreadable_split
+from wirebook.landing.sources.splits import FileSplit, merge_adjacent, split_file, unreadable_split, with_formats
 from wirebook.problems import Problem
 
 __all__ = [
@@ -94,7 +94,7 @@ def make_plan(scans: Iterable[Scan], ledger: Ledger) -> Plan:
             planner.add(scan, known)
         else:
             unknown.append((scan, known))
-    for scan, known in unknown:
+    for scan, (_, known) in zip(with_formats([scan for scan, _ in unknown]), unknown, strict=True):
         planner.add(scan, known)
     planner.plan.files.sort(key=lambda planned: planned.scan.file)
     return planner.plan

@@ -14,7 +14,6 @@ from contextlib import nullcontext
 from dataclasses import astuple
 from difflib import get_close_matches
 from itertools import groupby
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -27,6 +26,7 @@ from wirebook.landing.runs.plan import group_by_weight, make_tasks
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import DeadLetterFilter, Target
 from wirebook.landing.sources.splits import OPENING, FileSplit
+from wirebook.landing.stores.locations import Location, parquet_source
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.layout import DEAD_LETTERS
 from wirebook.problems import CODES, Problem, WirebookError
@@ -62,7 +62,7 @@ def replay_dead_letters(
                 catalogue.check_endpoint(pinned.endpoint)
         if settings.progress:
             settings.progress.begin(sum(split.weight for _, split in splits))
-        resolved: int = sum(pq.read_metadata(path).num_rows for path in target.resolved())
+        resolved: int = sum(pq.read_metadata(parquet_source(path)).num_rows for path in target.resolved())
         dead_letters = sum(split.last for _, split in splits)
         if dead_letters > resolved:
             _replay(batches, chosen, splits)
@@ -106,7 +106,7 @@ def _splits(target: Target, settings: RunSettings) -> Iterator[tuple[PinnedSetti
     written: dict[str, PinnedSettings] = {}
     for manifest in target.manifests():
         pinned = PinnedSettings(settings.endpoint or manifest.endpoint, settings.options.over(manifest.options))
-        written |= {Path(file.path).name: pinned for file in manifest.files if file.table == DEAD_LETTERS}
+        written |= {file.name: pinned for file in manifest.files if file.table == DEAD_LETTERS}
     folder, table_format = target.root / DEAD_LETTERS, FORMATS[target.format() or "parquet"]
     # The other formats may have rewritten the files that the manifests name.
     paths = [folder / name for name in written] if table_format.name == "parquet" else table_format.files(folder)
@@ -114,7 +114,7 @@ def _splits(target: Target, settings: RunSettings) -> Iterator[tuple[PinnedSetti
         yield from ((_pinned(path, written), split) for split in _splits_of(path))
 
 
-def _pinned(path: Path, written: Mapping[str, PinnedSettings]) -> PinnedSettings:
+def _pinned(path: Location, written: Mapping[str, PinnedSettings]) -> PinnedSettings:
     """The settings under which the dead letters of a file were written. For a rewritten file, all manifests must agree.
 
     Raises: broken-target
@@ -130,10 +130,10 @@ def _pinned(path: Path, written: Mapping[str, PinnedSettings]) -> PinnedSettings
     )
 
 
-def _splits_of(path: Path) -> Iterator[FileSplit]:
+def _splits_of(path: Location) -> Iterator[FileSplit]:
     """Raises: broken-target"""
     try:
-        metadata = pq.read_metadata(path)
+        metadata = pq.read_metadata(parquet_source(path))
     except (OSError, pa.ArrowException) as error:
         message = f"cannot read the dead letters in '{path}': {error}"
         raise WirebookError(Problem(code="broken-target", file=str(path), message=message)) from error

@@ -1,31 +1,31 @@
-"""The target folder: batches are begun, committed and finished by one run at a time; a crash loses nothing.
+"""The target: batches are begun, committed and finished by one run at a time; a crash loses nothing.
 
 A batch is *begun* (a record lists its splits and its catalogue; nothing is read before), its files are *staged*, it is
-*committed* (its manifest is written; this decides), its files are moved into their tables, and it is *finished* (its
+*committed* (its manifest is written; this decides), its files become part of their tables, and it is *finished* (its
 begin record is deleted). The ledger is the sum of all manifests.
 
-    DIR/<table>/*.parquet                    committed rows only
+    DIR/<table>/*.parquet                    rows; in an object store also of batches that are not committed
     DIR/_wirebook/lock                       held by the current run
+    DIR/_wirebook/leases/<k>.json            the same in an object store
     DIR/_wirebook/tables.json                XID, name and columns of every table
+    DIR/_wirebook/tables/<n>.json            the same in an object store, as of batch n
     DIR/_wirebook/catalogues/<print>.json    catalogues by fingerprint, as batches were begun with them
     DIR/_wirebook/batches/<n>.begin.json     what a batch reads; only until it is finished
     DIR/_wirebook/batches/<n>.json           the manifest of a committed batch
-    DIR/_wirebook/staging/<n>/               files of an unfinished batch
+    DIR/_wirebook/staging/<n>/               files of an unfinished batch; not in an object store
 
-Spec: docs/land.md#the-target-folder; docs/decisions/0013
+Spec: docs/land.md#the-target-folder; docs/decisions/0013, 0194
 """
 
 from __future__ import annotations
 
 import base64
-import fcntl
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -34,8 +34,11 @@ from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
 from wirebook.landing.runs.offsets import Offsets
 from wirebook.landing.sources.splits import FileSplit
+from wirebook.landing.stores.locations import Location
+from wirebook.landing.stores.objects import ObjectPath
+from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
-from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableFormat, by_table, sync_folder
+from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableFormat, by_table
 from wirebook.landing.tables.layout import RESOLVED
 from wirebook.problems import Problem, WirebookError
 
@@ -47,7 +50,6 @@ __all__ = [
     "TableEntry",
     "Target",
     "load_tables",
-    "write_atomically",
 ]
 
 T = TypeVar("T")
@@ -149,37 +151,60 @@ def no_stop(point: str) -> None:
 
 
 class Target:
-    """A target folder. `at` is called with the name of each point at which a run may be killed."""
+    """The target at `root`. `at` is called with the name of each point at which a run may be killed."""
 
-    def __init__(self, root: Path, at: Callable[[str], None] = no_stop) -> None:
+    def __init__(self, root: Location, at: Callable[[str], None] = no_stop) -> None:
         self.root = root
-        self.home = root / "_wirebook"
-        self.batches = self.home / "batches"
-        self.table_list = self.home / "tables.json"
+        self.records = records_of(root)
         self.at = at
 
     @property
     def exists(self) -> bool:
-        """Whether something has landed in the folder."""
-        return self.home.is_dir()
+        """Whether something has landed here."""
+        return self.records.exists()
 
-    def staging(self, batch: int) -> Path:
-        """The staging folder of a batch."""
-        return self.home / "staging" / str(batch)
+    # -- files of rows -------------------------------------------------------------------------------------------
 
-    # -- reading the folder --------------------------------------------------------------------------------------
+    def staging(self, batch: int) -> Location:
+        """Where tasks write the files of a batch: into a folder of the batch, or straight into the tables."""
+        return self.root if isinstance(self.root, ObjectPath) else self._staging / str(batch)
+
+    @property
+    def _staging(self) -> Path:
+        return Path(str(self.records.location("staging")))
+
+    def clear_staging(self, batch: int | None = None) -> None:
+        """Delete the staged files of one batch, or of all. In an object store they are left to the upkeep of the
+        tables, to which they do not belong."""
+        if not isinstance(self.root, ObjectPath):
+            shutil.rmtree(self._staging / str(batch) if batch else self._staging, ignore_errors=True)
+
+    # -- reading the records -------------------------------------------------------------------------------------
+
+    def batch_numbers(self) -> list[int]:
+        """The numbers of the committed batches, in ascending order."""
+        names = (name.partition(".") for name in self.records.names("batches"))
+        return sorted(int(number) for number, _, rest in names if rest == "json")
 
     def manifests(self) -> Iterator[Manifest]:
         """Committed batches, oldest first."""
-        return (_load(path, Manifest) for path in sorted(self.batches.glob("*[0-9].json"), key=_number))
+        return self._load([f"batches/{number}.json" for number in self.batch_numbers()], Manifest)
 
     def ledger(self) -> Ledger:
         """How far each file has landed."""
         return {entry.file: entry for manifest in self.manifests() for entry in manifest.entries}
 
+    def table_list(self) -> Location | None:
+        """The file that lists the tables, and does not change while a batch runs; None before the first batch."""
+        if not isinstance(self.root, ObjectPath):
+            path = self.records.location("tables.json")
+            return path if path.exists() else None
+        numbers = [int(name.partition(".")[0]) for name in self.records.names("tables")]
+        return self.records.location(f"tables/{max(numbers)}.json") if numbers else None
+
     def tables(self) -> dict[str, TableEntry]:
         """The tables by name."""
-        return load_tables(self.table_list)
+        return load_tables(self.table_list())
 
     def format(self) -> str | None:
         """The table format; None if nothing has landed."""
@@ -188,81 +213,87 @@ class Target:
             return begun.format
         return next((manifest.format for manifest in self.manifests() if manifest.files), None)
 
-    def resolved(self) -> list[Path]:
+    def resolved(self) -> list[Location]:
         """The files that list dead letters which have landed since."""
         return FORMATS[self.format() or "parquet"].files(self.root / RESOLVED)
 
     def next_batch(self) -> int:
         """The number of the next batch."""
-        return max((_number(path) for path in self.batches.glob("*.json")), default=0) + 1
+        return max((int(name.partition(".")[0]) for name in self.records.names("batches")), default=0) + 1
+
+    def _begun(self) -> set[int]:
+        """The numbers of batches that are not finished."""
+        names = (name.partition(".") for name in self.records.names("batches"))
+        return {int(number) for number, _, rest in names if rest == "begin.json"}
 
     def pending(self) -> PendingBatch | None:
         """The batch that was begun and not finished."""
-        begun = sorted(self.batches.glob("*.begin.json"), key=_number)
-        return _load(begun[-1], PendingBatch) if begun else None
+        begun = self._begun()
+        return next(self._load([f"batches/{max(begun)}.begin.json"], PendingBatch)) if begun else None
 
     def catalogue(self, fingerprint: str) -> bytes:
         """The catalogue that a batch was begun with.
 
         Raises: broken-target
         """
-        path = self._catalogue_path(fingerprint)
+        path = self.records.location(f"catalogues/{fingerprint}.json")
         try:
             return path.read_bytes()
         except OSError as error:
             raise WirebookError(_broken(path, error)) from error
 
-    def _catalogue_path(self, fingerprint: str) -> Path:
-        return self.home / "catalogues" / f"{fingerprint}.json"
-
-    # -- lock ----------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Create the folder and hold its lock. The lock is released when the process ends, however it ends.
-
-        Raises: target-locked, unwritable-target
-        """
-        try:
-            self.batches.mkdir(parents=True, exist_ok=True)
-            fd = os.open(self.home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise WirebookError(_unwritable(self.root, error)) from error
-        try:
-            _take_lock(fd, self.root)
-            self.at("locked")
-            yield
-        finally:
-            os.close(fd)
+    def _load(self, names: list[str], type_: type[T]) -> Iterator[T]:
+        """Raises: broken-target"""
+        contents = self.records.read(names)
+        for name in names:
+            try:
+                yield msgspec.json.decode(next(contents), type=type_)
+            except (OSError, msgspec.DecodeError) as error:
+                raise WirebookError(_broken(self.records.location(name), error)) from error
 
     # -- steps of a batch ----------------------------------------------------------------------------------------
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Create the target and keep other runs out of it.
+
+        Raises: target-locked, unwritable-target, store-failed
+        """
+        with self.records.locked():
+            self.at("locked")
+            yield
+
     def begin(self, begun: PendingBatch, catalogue: bytes) -> None:
         """Record what a batch reads and its catalogue, before anything is read."""
-        path = self._catalogue_path(begun.catalogue)
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            write_atomically(path, catalogue)
+        name = f"catalogues/{begun.catalogue}.json"
+        if not self.records.location(name).exists():
+            self.records.write(name, catalogue)
         self.at("pinned")
-        write_atomically(self._begin_path(begun.batch), msgspec.json.encode(begun))
+        self.records.write(f"batches/{begun.batch}.begin.json", msgspec.json.encode(begun))
         self.at("begun")
 
-    def clear_staging(self, batch: int | None = None) -> None:
-        """Delete the staged files of one batch, or of all."""
-        shutil.rmtree(self.staging(batch) if batch else self.home / "staging", ignore_errors=True)
-
     def commit(self, manifest: Manifest) -> None:
-        """Commit a batch: from here on it counts. Its staged files must be on disk."""
+        """Commit a batch: from here on it counts. Its staged files must be on disk.
+
+        Raises: target-locked if another run has committed a batch of this number
+        """
         self.at("staged")
-        write_atomically(self.batches / f"{manifest.batch}.json", msgspec.json.encode(manifest))
+        self.records.check_lock()
+        try:
+            self.records.create(f"batches/{manifest.batch}.json", msgspec.json.encode(manifest))
+        except FileExistsError as error:
+            message = f"another run has taken over '{self.root}' and committed batch {manifest.batch}"
+            hint = "run the command again once the other has ended"
+            raise WirebookError(Problem("target-locked", message, hint=hint)) from error
         self.at("committed")
 
     def finish(self, manifest: Manifest) -> None:
-        """Move a committed batch into its tables. Can be repeated after a crash."""
+        """Make the files of a committed batch part of their tables. Can be repeated after a crash."""
         table_format: TableFormat = FORMATS[manifest.format]
         tables = self.tables() | {table.table: table for table in manifest.tables}
+        staging = self.staging(manifest.batch)
         for table, files in by_table(manifest.files):
-            paths = [self.staging(manifest.batch) / file.path for file in files]
+            paths = [staging / file.path for file in files]
             try:
                 table_format.commit(self.root / table, manifest.batch, paths, tables[table].schema)
             except (OSError, CommitFailed) as error:
@@ -270,84 +301,45 @@ class Target:
             self.at("moved")
         if manifest.tables:
             entries = [tables[name] for name in sorted(tables)]
-            write_atomically(self.table_list, msgspec.json.format(msgspec.json.encode(entries)))
-        sync_folder(self.root)
+            name = f"tables/{manifest.batch}.json" if isinstance(self.root, ObjectPath) else "tables.json"
+            self.records.write(name, msgspec.json.format(msgspec.json.encode(entries)))
+        if not isinstance(self.root, ObjectPath):
+            sync_folder(self.root)
         self.at("tabled")
         self.abandon(manifest.batch)
         self.at("finished")
 
     def abandon(self, batch: int) -> None:
         """Delete the begin record and the staged files of a batch that is finished or has nothing left to read."""
-        self._begin_path(batch).unlink(missing_ok=True)
+        self.records.delete(f"batches/{batch}.begin.json")
         self.clear_staging(batch)
 
     def recover(self) -> list[int]:
         """Finish committed batches and delete staged files of uncommitted ones. Returns the numbers of the finished
         batches."""
-        finished = [m for m in self.manifests() if self._begin_path(m.batch).exists()]
+        begun = self._begun()
+        finished = [manifest for manifest in self.manifests() if manifest.batch in begun]
         for manifest in finished:
             self.finish(manifest)
         self.clear_staging()
         return [manifest.batch for manifest in finished]
 
-    def _begin_path(self, batch: int) -> Path:
-        return self.batches / f"{batch}.begin.json"
 
-
-def load_tables(path: Path) -> dict[str, TableEntry]:
+def load_tables(path: Location | None) -> dict[str, TableEntry]:
     """The tables of a target by name.
 
     Raises: broken-target
     """
-    tables: list[TableEntry] = _load(path, list[TableEntry]) if path.exists() else []
+    if path is None:
+        return {}
+    try:
+        tables = msgspec.json.decode(path.read_bytes(), type=list[TableEntry])
+    except (OSError, msgspec.DecodeError) as error:
+        raise WirebookError(_broken(path, error)) from error
     return {table.table: table for table in tables}
 
 
-def _take_lock(fd: int, root: Path) -> None:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        owner = os.pread(fd, 100, 0).decode(errors="replace").strip() or "unknown"
-        message = f"another run (process {owner}) is writing to '{root}'"
-        raise WirebookError(Problem(code="target-locked", message=message, hint="wait until it has ended")) from error
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, f"{os.getpid()} on {os.uname().nodename}\n".encode(), 0)
-
-
-def _unwritable(root: Path, error: OSError) -> Problem:
-    return Problem(code="unwritable-target", message=f"cannot write to '{root}': {error.strerror or error}")
-
-
-def _broken(path: Path, error: Exception) -> Problem:
+def _broken(path: Location, error: Exception) -> Problem:
     return Problem(
         code="broken-target", file=str(path), message=f"cannot read or write '{path}' in the target folder: {error}"
     )
-
-
-def _number(path: Path) -> int:
-    return int(path.name.partition(".")[0])
-
-
-def _load(path: Path, type_: type[T] | Any) -> T:
-    """Raises: broken-target"""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=type_)
-    except (OSError, msgspec.DecodeError) as error:
-        raise WirebookError(_broken(path, error)) from error
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file to disk completely or not at all.
-
-    Raises: unwritable-target
-    """
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(partial, path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise WirebookError(_unwritable(path, error)) from error

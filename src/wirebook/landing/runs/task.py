@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -31,11 +30,14 @@ from wirebook.landing.sources.byte_streams import SourceChanged
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
 from wirebook.landing.sources.reading import Progress, read_split
 from wirebook.landing.sources.splits import FileSplit
+from wirebook.landing.stores.locations import Location
+from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import EvolvingEngine
 from wirebook.landing.tables.formats import NO_STAGING, StagedFile, TableSpool
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
 from wirebook.landing.tables.staged import StagingPolicy
+from wirebook.problems import WirebookError
 
 __all__ = [
     "DEAD_LETTERS",
@@ -57,8 +59,8 @@ R = TypeVar("R")
 class Job:
     """What all tasks of a batch share.
 
-    Shape: `catalogue` is compressed JSON. `staging` is the staging folder, None in a dry run. `progress_folder` is
-    where tasks write how far they are. `tables` is the path of the target's `tables.json`. `staging_policy` chooses the
+    Shape: `catalogue` is compressed JSON. `staging` is where tasks write files, None in a dry run. `progress_folder` is
+    where they write how far they are. `tables` is the list of the target's tables. `staging_policy` chooses the
     tables whose rows are staged. With `dead_letters` the splits are row groups of dead-letter files.
     """
 
@@ -66,10 +68,10 @@ class Job:
     catalogue: bytes
     options: Mapping[str, Any]
     batch: int = 0
-    staging: str | None = None
+    staging: Location | None = None
     progress_folder: str | None = None
     format: str = "parquet"
-    tables: str | None = None
+    tables: Location | None = None
     staging_policy: StagingPolicy = NO_STAGING
     sizes: Sizes = DEFAULT_SIZES
     dead_letters: ReplaySelection | None = None
@@ -181,6 +183,8 @@ def guarded(task: Task, run: Callable[[], R]) -> R | TaskResult:
         return run()
     except TaskError as fault:
         return TaskResult(fault=fault.args)
+    except WirebookError as error:
+        return TaskResult(fault=(error.problems[0].code, error.problems[0].message))
     except OSError as error:
         return TaskResult(fault=("unwritable-target", f"cannot write to '{task.staging}': {error}"))
     except Exception as error:  # Spark would retry the task and lose the place
@@ -208,19 +212,26 @@ class Task:
         job = self._job
         if job.staging is None:
             return None
-        if not os.path.isdir(job.staging):  # the driver has created it
+        if isinstance(job.staging, ObjectPath):
+            return TableSpool(FORMATS[job.format], job.staging, self._prefix, staging_policy=job.staging_policy)
+        if not job.staging.is_dir():  # the driver has created it
             message = f"a worker does not see the folder '{job.staging}', which the driver has created"
             raise TaskError(
                 "not-shared", f"{message}; the target must be a folder that the driver and all workers share"
             )
-        folder = Path(job.staging, self._name)
-        return TableSpool(FORMATS[job.format], folder, self._prefix, staging_policy=job.staging_policy)
+        return TableSpool(
+            FORMATS[job.format],
+            job.staging / self._name,
+            self._prefix,
+            base=f"{self._name}/",
+            staging_policy=job.staging_policy,
+        )
 
     @cached_property
     def _engine(self) -> Engine:
         """The engine. The columns of existing tables do not change while a batch runs."""
         job = self._job
-        tables = load_tables(Path(job.tables)) if job.tables else {}
+        tables = load_tables(job.tables)
 
         def existing(name: str) -> pa.Schema | None:
             return tables[name].schema if name in tables else None

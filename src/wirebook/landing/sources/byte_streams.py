@@ -5,6 +5,7 @@ A truncated or damaged file yields all bytes before the damage; then `problem` d
 
 from __future__ import annotations
 
+import io
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -13,7 +14,10 @@ from typing import Final, NamedTuple, Protocol
 
 import zstandard
 
-__all__ = ["CODECS", "ByteStream", "FileRange", "Inflated", "SourceChanged", "open_stream"]
+from wirebook.landing.stores.locations import open_source, source_location
+from wirebook.landing.stores.objects import ObjectPath, ObjectReader
+
+__all__ = ["CODECS", "ByteStream", "FileRange", "Inflated", "ObjectRange", "SourceChanged", "open_stream"]
 
 
 class SourceChanged(Exception):
@@ -54,6 +58,32 @@ class FileRange:
         os.close(self._fd)
 
 
+class ObjectRange:
+    """The bytes of an object from `start` to `end`."""
+
+    problem: str | None = None
+
+    def __init__(self, path: ObjectPath, start: int, end: int, version: str | None) -> None:
+        self._path, self._next, self._end, self._version = path, start, end, version
+        self._part = memoryview(b"")
+        self.position = 0
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Raises: FileNotFoundError, ObjectChanged, store-failed"""
+        if not self._part and self._next < self._end:
+            stop = min(self._next + OBJECT_READ_SIZE, self._end)
+            self._part = memoryview(self._path.read_bytes(self._next, stop, self._version))
+            self._next = stop
+        count = min(len(buffer), len(self._part))
+        buffer[:count] = self._part[:count]
+        self._part = self._part[count:]
+        self.position += count
+        return count
+
+    def close(self) -> None:
+        pass
+
+
 class Decoder(Protocol):
     """Decompresses one gzip member or zstd frame: the decompress objects of zlib and zstandard."""
 
@@ -92,16 +122,18 @@ CODECS: Final = {
     "zstd": Codec(lambda: zstandard.ZstdDecompressor().decompressobj(), 2 << 10, _starts_zstd, zstandard.ZstdError),
 }
 READ_SIZE = 1 << 20
+OBJECT_READ_SIZE = 8 << 20
+"""Bytes per request to an object store, in which each costs some milliseconds."""
 
 
 class Inflated:
     """The decompressed content of the first `end` bytes of a file. Several members or frames are read as one stream."""
 
-    def __init__(self, path: bytes, codec: Codec, end: int) -> None:
+    def __init__(self, file: io.RawIOBase | io.BytesIO, codec: Codec, end: int) -> None:
         self.position, self._end = 0, end
         self.problem: str | None = None
         self._codec = codec
-        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by close)
+        self._file = file
         self._parts = self._inflate()
         self._part = memoryview(b"")
 
@@ -146,16 +178,26 @@ class Inflated:
         return False
 
     def _pieces(self) -> Iterator[bytes]:
-        while block := self._file.read(min(READ_SIZE, self._end - self.position)):
+        size = OBJECT_READ_SIZE if isinstance(self._file, ObjectReader) else READ_SIZE
+        while block := self._file.read(min(size, self._end - self.position)):
             for start in range(0, len(block), self._codec.piece):
                 piece = block[start : start + self._codec.piece]
                 self.position += len(piece)
                 yield piece
 
 
-def open_stream(path: bytes, codec: str, start: int, end: int) -> AbstractContextManager[ByteStream]:
+def open_stream(
+    path: bytes, codec: str, start: int, end: int, version: str | None = None
+) -> AbstractContextManager[ByteStream]:
     """Open the bytes from `start` to `end` of a plain file, or the decompressed content of the first `end` bytes.
 
-    Raises: OSError
+    Raises: OSError, store-failed
     """
-    return closing(FileRange(path, start, end) if codec == "plain" else Inflated(path, CODECS[codec], end))
+    if codec != "plain":
+        return closing(Inflated(open_source(path, version), CODECS[codec], end))
+    location = source_location(path)
+    return closing(
+        ObjectRange(location, start, end, version)
+        if isinstance(location, ObjectPath)
+        else FileRange(location, start, end)
+    )

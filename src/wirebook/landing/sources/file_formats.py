@@ -8,12 +8,15 @@ Spec: docs/land.md#messages-lines-files; docs/capture-format.md
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from typing import Final, NamedTuple
 
-from wirebook.landing.sources.byte_streams import CODECS, open_stream
+from wirebook.landing.sources.byte_streams import CODECS, ByteStream, Inflated, open_stream
 from wirebook.landing.sources.lines import BLANKS, BOM
+from wirebook.landing.stores.locations import source_location
+from wirebook.landing.stores.objects import ObjectPath
 from wirebook.text.json import JsonError, parse_json
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "detect_codec",
     "detect_file_type",
     "detect_format",
+    "detect_object_format",
     "first_value",
     "is_whole",
     "read_head",
@@ -70,10 +74,14 @@ def read_head(path: bytes, codec: str, start: int = 0) -> bytes:
     Raises: OSError
     """
     size = max(start, os.path.getsize(path))
-    head, filled = bytearray(min(HEAD, size - start) if codec == "plain" else HEAD), 0
     with open_stream(path, codec, start, size) as stream:
-        while filled < len(head) and (count := stream.readinto(memoryview(head)[filled:])):
-            filled += count
+        return _first_bytes(stream, min(HEAD, size - start) if codec == "plain" else HEAD)
+
+
+def _first_bytes(stream: ByteStream, size: int) -> bytes:
+    head, filled = bytearray(size), 0
+    while filled < size and (count := stream.readinto(memoryview(head)[filled:])):
+        filled += count
     return bytes(head[:filled])
 
 
@@ -84,9 +92,26 @@ def detect_format(path: bytes, start: int = 0) -> FileFormat | None:
     """
     with open(path, "rb") as file:
         codec = detect_codec(file.read(8))
+    return _format_of(codec, b"" if codec == "parquet" else read_head(path, codec, start))
+
+
+def detect_object_format(url: bytes, size: int, version: str) -> FileFormat | None:
+    """The format of an object, in one request; None if there is only white space.
+
+    Raises: FileNotFoundError, ObjectChanged, store-failed
+    """
+    location = source_location(url)
+    assert isinstance(location, ObjectPath)
+    data = location.read_bytes(0, min(size, HEAD), version) if size else b""
+    codec = detect_codec(data)
+    if codec in CODECS:
+        data = _first_bytes(Inflated(io.BytesIO(data), CODECS[codec], len(data)), HEAD)
+    return _format_of(codec, data)
+
+
+def _format_of(codec: str, text: bytes) -> FileFormat | None:
     if codec == "parquet":
         return FileFormat(codec, "parquet", "rows")
-    text = read_head(path, codec, start)
     file_type = detect_file_type(text)
     if file_type is None:
         return None

@@ -13,14 +13,17 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from wirebook.landing.sources.file_formats import FileFormat
 from wirebook.landing.sources.lines import LF
+from wirebook.landing.stores.locations import Location, source_location
+from wirebook.landing.stores.objects import ObjectPath
 from wirebook.problems import Problem, WirebookError
 
 __all__ = [
@@ -44,10 +47,15 @@ AHEAD = 64
 
 
 class SourceFile(NamedTuple):
-    """One file of a source: its name in the source and its path in the file system."""
+    """One file of a source: its name in the source, and its path in the file system, or its URL.
+
+    Shape: `size` and `version` are those of an object, as far as a listing told them.
+    """
 
     name: str
     path: bytes
+    size: int = 0
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +66,15 @@ class FileListing:
     problems: tuple[Problem, ...] = ()
 
 
-def list_files(source: str | os.PathLike[str], *, without: Path | None = None) -> FileListing:
+def list_files(source: str | os.PathLike[str] | ObjectPath, *, without: Location | None = None) -> FileListing:
     """List a file, or all files of a folder and its subfolders.
 
     Names that begin with ``.`` or ``_`` are skipped, and so is the folder `without` (a target inside its source).
 
-    Raises: unreadable-file if the source does not exist or cannot be read.
+    Raises: unreadable-file if the source does not exist or cannot be read; store-failed
     """
+    if isinstance(source, ObjectPath):
+        return _list_objects(source, without)
     root = os.path.abspath(os.fsencode(source))
     try:
         mode = os.stat(root).st_mode
@@ -73,10 +83,27 @@ def list_files(source: str | os.PathLike[str], *, without: Path | None = None) -
     if not stat.S_ISDIR(mode):
         return FileListing((SourceFile(_readable(os.path.basename(root)), root),))
     problems: list[Problem] = []
-    hidden = without and os.fsencode(without.resolve())
+    hidden = os.fsencode(without.resolve()) if isinstance(without, Path) else None
     paths = _walk(root, hidden or b"", lambda error: problems.append(_unreadable(error.filename, error)))
     files = (SourceFile(_readable(os.path.relpath(path, root)), path) for path in paths)
     return FileListing(tuple(sorted(files)), tuple(problems))
+
+
+def _list_objects(source: ObjectPath, without: Location | None) -> FileListing:
+    """Raises: unreadable-file, store-failed"""
+    if source.key and source.exists():
+        return FileListing((SourceFile(source.name, str(source).encode()),))
+    files, is_empty = [], True
+    for path, status in source.below():
+        is_empty = False
+        name = path.key.removeprefix(source.key).lstrip("/")
+        is_visible = not any(part.startswith((".", "_")) for part in name.split("/"))
+        if is_visible and not name.endswith("/") and not str(path).startswith(f"{without}/"):
+            files.append(SourceFile(name, str(path).encode(), status.size, status.version))
+    if is_empty:
+        message = f"cannot read '{source}': there is no such object, and none below it"
+        raise WirebookError(Problem("unreadable-file", message, file=str(source)))
+    return FileListing(tuple(sorted(files)))
 
 
 def _walk(root: bytes, hidden: bytes, onerror: Callable[[OSError], None]) -> Iterator[bytes]:
@@ -118,6 +145,8 @@ class Scan:
     """The state of a file when it was scanned.
 
     Shape: `identity` changes when the file is written to or replaced. With an `error`, `blocks` are those before it.
+    An object is not read: `version` stands for its content, there are no blocks, and its `file_format` is detected once
+    it is to land.
     """
 
     file: SourceFile
@@ -125,10 +154,14 @@ class Scan:
     identity: tuple[int, ...] = ()
     blocks: tuple[FileBlock, ...] = ()
     error: str | None = None
+    version: str | None = None
+    file_format: FileFormat | None = None
 
     @property
     def digest(self) -> str:
         """The digest of the whole file."""
+        if self.version is not None:
+            return f"version:{self.version}"
         return digest_of(block.digest for block in self.blocks)
 
     @property
@@ -144,6 +177,8 @@ class Scan:
         """
         if size == self.size:
             return self.digest
+        if self.version is not None:
+            return "unknown"
         whole, rest = divmod(size, BLOCK)
         digests = [block.digest for block in self.blocks[:whole]]
         if rest:
@@ -201,6 +236,14 @@ def scan_files(files: Iterable[SourceFile], *, threads: int | None = None) -> It
 
 def _start(pool: ThreadPoolExecutor, file: SourceFile) -> tuple[Scan, list[Future[FileBlock]]] | None:
     """Start to scan a file: the scan and the pending blocks; None if the file has been deleted since it was listed."""
+    if file.version is not None:
+        return Scan(file, file.size, version=file.version), []
+    if isinstance(location := source_location(file.path), ObjectPath):
+        try:
+            status = location.status()
+        except FileNotFoundError:
+            return None
+        return Scan(file, status.size, version=status.version), []
     try:
         identity = identity_of(file.path)
         os.close(os.open(file.path, os.O_RDONLY | os.O_CLOEXEC))
@@ -220,8 +263,8 @@ def _finish(scan: Scan, futures: list[Future[FileBlock]]) -> Scan:
             blocks.append(future.result())
         except OSError as error:
             readable = len(blocks) * BLOCK
-            return Scan(scan.file, readable, scan.identity, tuple(blocks), error.strerror or str(error))
-    return Scan(scan.file, scan.size, scan.identity, tuple(blocks), scan.error)
+            return replace(scan, size=readable, blocks=tuple(blocks), error=error.strerror or str(error))
+    return replace(scan, blocks=tuple(blocks))
 
 
 def _scan_block(path: bytes, size: int, start: int) -> FileBlock:

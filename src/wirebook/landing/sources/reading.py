@@ -24,6 +24,7 @@ from wirebook.landing.sources.byte_streams import CODECS, ByteStream, SourceChan
 from wirebook.landing.sources.file_formats import first_value, is_whole
 from wirebook.landing.sources.lines import BLANKS, BOM, DEFAULT_SIZES, LF, LineReader, Lines, LongLine, Sizes, one_line
 from wirebook.landing.sources.splits import EXPANSION, FileSplit
+from wirebook.landing.stores.locations import parquet_source, source_location
 from wirebook.problems import Problem
 
 __all__ = ["Progress", "content_digest", "read_split"]
@@ -77,7 +78,7 @@ def _one(split: FileSplit, line: int, raw: bytes) -> Chunk:
 def _read_lines(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
     if split.codec == "plain":  # no larger a buffer than the file needs: there may be thousands of small files
         sizes = replace(sizes, chunk=min(sizes.chunk, split.end - split.start + 1))
-    with open_stream(split.path, split.codec, split.start, split.end) as stream:
+    with open_stream(split.path, split.codec, split.start, split.end, split.version) as stream:
         recheck = bool(split.open_line) and split.codec != "plain"
         reader = LineReader(stream, split.line, split.after - recheck, sizes)
         for part in reader:
@@ -127,8 +128,8 @@ def _read_tail(split: FileSplit, progress: Progress, stream: ByteStream, reader:
     elif not (is_new or is_landed):
         raise SourceChanged(f"it had {split.after} lines and now has {reader.line - bool(not tail)}")
     elif is_new and tail.strip(BLANKS):
-        if not split.tail and (isinstance(reader.tail, LongLine) or not is_whole(tail)):
-            progress.unfinished = True
+        if not (split.tail or split.version) and (isinstance(reader.tail, LongLine) or not is_whole(tail)):
+            progress.unfinished = True  # a later run reads it, unless it is the end of an object: that does not grow
             return
         yield _one(split, reader.line, tail.removesuffix(b"\r"))
         progress.lines, progress.open_line = reader.line, length
@@ -136,7 +137,7 @@ def _read_tail(split: FileSplit, progress: Progress, stream: ByteStream, reader:
 
 def _read_whole(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
     """Read one value that spans several lines; it may be truncated."""
-    with open_stream(split.path, split.codec, split.start, split.end) as stream:
+    with open_stream(split.path, split.codec, split.start, split.end, split.version) as stream:
         text, length, newlines = _read_all(stream, split.end - split.start, sizes)
         progress.position = stream.position
         problem = stream.problem
@@ -184,8 +185,8 @@ def _read_rows(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[C
 
 def _row_batches(split: FileSplit, sizes: Sizes) -> Iterator[pa.RecordBatch]:
     """Read row groups one at a time, so that damage in one loses no rows of another."""
-    with pa.OSFile(split.path) as handle:
-        file = pq.ParquetFile(handle, pre_buffer=False, buffer_size=1 << 20)
+    with parquet_source(source_location(split.path), split.version) as handle:
+        file = pq.ParquetFile(handle, pre_buffer=bool(split.version), buffer_size=1 << 20)
         for i in range(split.start, split.end):
             group = file.metadata.row_group(i)
             at_a_time = min(max(sizes.chunk * group.num_rows // max(group.total_byte_size, 1), 1), MAX_ROWS)
@@ -229,7 +230,7 @@ def _first_lines(path: bytes, codec: str, lines: int) -> Iterator[bytes]:
 
 def _first_rows(path: bytes, rows: int) -> Iterator[bytes]:
     try:
-        with pa.OSFile(path) as handle:
+        with parquet_source(source_location(path)) as handle:
             file = pq.ParquetFile(handle)
             for i in range(file.metadata.num_row_groups):
                 for batch in file.iter_batches(1024, row_groups=[i]):

@@ -6,7 +6,9 @@ spans several lines, is one split.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
@@ -15,11 +17,29 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.sources import files as sources
 from wirebook.landing.sources.byte_streams import SourceChanged
-from wirebook.landing.sources.file_formats import HEAD, detect_format, is_whole, read_head
+from wirebook.landing.sources.file_formats import (
+    HEAD,
+    FileFormat,
+    detect_format,
+    detect_object_format,
+    is_whole,
+    read_head,
+)
 from wirebook.landing.sources.files import Scan, read_at
 from wirebook.landing.sources.lines import BLANKS, BOM, DEFAULT_SIZES
+from wirebook.landing.stores.locations import parquet_source, source_location
+from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectChanged
 
-__all__ = ["EXPANSION", "FileSplit", "FileSplits", "LandedPart", "merge_adjacent", "split_file", "unreadable_split"]
+__all__ = [
+    "EXPANSION",
+    "FileSplit",
+    "FileSplits",
+    "LandedPart",
+    "merge_adjacent",
+    "split_file",
+    "unreadable_split",
+    "with_formats",
+]
 
 EXPANSION = {"gzip": 6, "zstd": 6}
 """Estimated ratio of decompressed to compressed bytes, by codec."""
@@ -38,8 +58,8 @@ class FileSplit(
     Shape: `start` and `end` are byte offsets (Parquet: row group numbers). `line` is the number of the first line;
     `last` is the number of the last line if it is known before reading. Lines up to `after` have landed before;
     `open_line` is the length of the last of them if it had no line end. `tail` is the length of a last line without a
-    line end. `weight` is the estimated cost in bytes. With a `problem`, the split stands for one dead letter at `line`,
-    with this `message`.
+    line end. `weight` is the estimated cost in bytes. `version` is that of an object, which is read in no other. With a
+    `problem`, the split stands for one dead letter at `line`, with this `message`.
     """
 
     file: str
@@ -55,13 +75,33 @@ class FileSplit(
     open_line: int = 0
     tail: int = 0
     weight: int = OPENING
+    version: str | None = None
     problem: str | None = None
     message: str = ""
 
     @property
     def is_lines(self) -> bool:
         """Whether the byte offset and the line number of its end are known before it is read."""
-        return self.codec == "plain" and self.framing == "lines" and not self.problem
+        return self.framing == "lines" and self.last > 0 and not self.problem
+
+
+def with_formats(scans: Iterable[Scan]) -> Iterator[Scan]:
+    """The scans, with the formats of objects, of which many are read at once.
+
+    Raises: store-failed
+    """
+    with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
+        yield from pool.map(_with_format, scans)
+
+
+def _with_format(scan: Scan) -> Scan:
+    """An object that has been replaced or deleted since is left to the worker that reads it."""
+    if scan.version is None:
+        return scan
+    try:
+        return replace(scan, file_format=detect_object_format(scan.file.path, scan.size, scan.version))
+    except (FileNotFoundError, ObjectChanged):
+        return replace(scan, file_format=FileFormat("plain", "capture", "lines"))
 
 
 class FileSplits(NamedTuple):
@@ -93,16 +133,19 @@ def split_file(scan: Scan, landed: LandedPart | None) -> FileSplits:
     if scan.error and not scan.blocks:
         return FileSplits((unreadable_split(scan, line),))
     start = _first_new_byte(scan, landed) if landed and landed.codec == "plain" else 0
-    file_format = detect_format(scan.file.path, start)
+    if scan.version is None:
+        file_format = detect_format(scan.file.path, start)
+    else:
+        file_format = scan.file_format or detect_object_format(scan.file.path, scan.size, scan.version)
     if file_format is None:
         return FileSplits(())
     if landed:
         file_format = file_format._replace(file_type=landed.file_type)
     if file_format.framing == "rows":
         return FileSplits(tuple(_split_row_groups(scan, line)))
-    template = FileSplit(file=scan.file.name, path=scan.file.path, **file_format._asdict())
-    if file_format.codec != "plain":
-        return FileSplits((_compressed_split(scan, template, landed),))
+    template = FileSplit(file=scan.file.name, path=scan.file.path, version=scan.version, **file_format._asdict())
+    if file_format.codec != "plain" or (scan.version and file_format.framing == "lines"):
+        return FileSplits((_unindexed_split(scan, template, landed),))
     if file_format.framing == "whole":
         weight = OPENING + scan.size - start
         return FileSplits((_replace(template, start=start, end=scan.size, line=line, weight=weight),))
@@ -121,9 +164,10 @@ def _first_new_byte(scan: Scan, landed: LandedPart) -> int:
     return landed.size + len(rest) + (end >= 0)
 
 
-def _compressed_split(scan: Scan, template: FileSplit, landed: LandedPart | None) -> FileSplit:
+def _unindexed_split(scan: Scan, template: FileSplit, landed: LandedPart | None) -> FileSplit:
+    """The whole of a compressed file, or of an object, whose line ends are not known before it is read."""
     after, open_line = (landed.lines, landed.open_line) if landed else (0, 0)
-    weight = OPENING + scan.size * EXPANSION[template.codec]
+    weight = OPENING + scan.size * EXPANSION.get(template.codec, 1)
     framing = "lines" if after else template.framing
     return _replace(template, end=scan.size, after=after, open_line=open_line, weight=weight, framing=framing)
 
@@ -172,9 +216,16 @@ def _tail(scan: Scan, end: int) -> tuple[int, bool]:
 
 def _split_row_groups(scan: Scan, line: int) -> Iterator[FileSplit]:
     """One split per row group that has rows from `line` on."""
-    template = FileSplit(file=scan.file.name, path=scan.file.path, codec="parquet", file_type="parquet", framing="rows")
+    template = FileSplit(
+        file=scan.file.name,
+        path=scan.file.path,
+        version=scan.version,
+        codec="parquet",
+        file_type="parquet",
+        framing="rows",
+    )
     try:
-        metadata = pq.read_metadata(pa.OSFile(scan.file.path))
+        metadata = pq.read_metadata(parquet_source(source_location(scan.file.path), scan.version))
     except (pa.ArrowException, OSError) as error:
         message = f"cannot read the Parquet footer: {error}"
         yield _replace(template, line=line, problem="truncated-file", message=message)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 
-from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, move_files, sync_new
+from wirebook.landing.stores.locations import Location, size_and_time
+from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, place_files, sync_new
 from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["DeltaFormat"]
 
 APPLICATION = "wirebook"
+STORAGE = {"allow_http": "true"}
+"""Options of the object store; credentials and addresses come from the environment or the instance."""
 
 
 class DeltaFormat(ParquetFormat):
@@ -32,46 +34,53 @@ class DeltaFormat(ParquetFormat):
 
     name = "delta"
 
-    def check(self) -> None:
+    def check(self, root: Location) -> None:  # noqa: ARG002 (any)
         library("deltalake")
 
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:  # noqa: ARG002 (whatever they are)
         """Always False: type widening is a table feature that few readers support."""
         return False
 
-    def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
+    def commit(self, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
         from deltalake import DeltaTable  # noqa: PLC0415 (an extra)
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
         started = time.time()
-        move_files(folder, files)
+        place_files(folder, files)
         try:
-            if DeltaTable.is_deltatable(str(folder)):
-                _append(DeltaTable(str(folder)), folder, batch, files, schema)
+            if DeltaTable.is_deltatable(str(folder), STORAGE):
+                _append(DeltaTable(str(folder), storage_options=STORAGE), folder, batch, files, schema)
             else:
                 _create(folder, batch, files, schema)
         except DeltaError as error:
             raise CommitFailed(str(error)) from error
         sync_new(folder / "_delta_log", started)
 
-    def files(self, folder: Path) -> list[Path]:
+    def files(self, folder: Location) -> list[Location]:
         from deltalake import DeltaTable  # noqa: PLC0415
 
-        if not DeltaTable.is_deltatable(str(folder)):
+        if not DeltaTable.is_deltatable(str(folder), STORAGE):
             return []
-        paths = pa.table(DeltaTable(str(folder)).get_add_actions(flatten=True))["path"].to_pylist()
+        table = DeltaTable(str(folder), storage_options=STORAGE)
+        paths = pa.table(table.get_add_actions(flatten=True))["path"].to_pylist()
         return sorted(folder / unquote(urlparse(path).path) for path in paths)
 
 
-def _create(folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
+def _create(folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
     from deltalake import Schema  # noqa: PLC0415
     from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
 
     actions = _actions(folder, files)
-    create_table_with_add_actions(str(folder), Schema.from_arrow(schema), actions, commit_properties=_properties(batch))
+    create_table_with_add_actions(
+        str(folder),
+        Schema.from_arrow(schema),
+        actions,
+        storage_options=STORAGE,
+        commit_properties=_properties(batch),
+    )
 
 
-def _append(table: DeltaTable, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
+def _append(table: DeltaTable, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
     """Add files that the table does not have. New columns are added in a transaction before, which may succeed
     alone."""
     from deltalake import Schema  # noqa: PLC0415
@@ -94,12 +103,12 @@ def _properties(batch: int) -> Any:
     return CommitProperties(app_transactions=[Transaction(APPLICATION, batch)])
 
 
-def _actions(folder: Path, files: Sequence[Path]) -> list[Any]:
+def _actions(folder: Location, files: Sequence[Location]) -> list[Any]:
     from deltalake.transaction import AddAction  # noqa: PLC0415
 
     table_format, actions = ParquetFormat(), []
     for file in files:
-        facts = (folder / file.name).stat()
+        size, modified = size_and_time(folder / file.name)
         rows = json.dumps({"numRecords": table_format.count(folder / file.name)})
-        actions.append(AddAction(file.name, facts.st_size, {}, facts.st_mtime_ns // 1_000_000, True, rows))
+        actions.append(AddAction(file.name, size, {}, modified, True, rows))
     return actions

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -19,9 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.landing.chunks import TableBlock
+from wirebook.landing.stores.locations import Location, open_output, parquet_source
+from wirebook.landing.stores.objects import ObjectPath
+from wirebook.landing.stores.records import sync_folder
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.layout import STAGED, STAGED_SCHEMA
 from wirebook.landing.tables.staged import StagingPolicy, encode_rows
+from wirebook.problems import Problem, WirebookError
 
 __all__ = [
     "CommitFailed",
@@ -31,8 +34,7 @@ __all__ = [
     "TableSpool",
     "TableWriter",
     "by_table",
-    "move_files",
-    "sync_folder",
+    "place_files",
     "sync_new",
 ]
 
@@ -54,6 +56,11 @@ class StagedFile(msgspec.Struct, frozen=True):
     path: str
     rows: int
 
+    @property
+    def name(self) -> str:
+        """The name of the file in the folder of its table."""
+        return self.path.rpartition("/")[2]
+
 
 class TableWriter(Protocol):
     """An open file of one table."""
@@ -68,10 +75,10 @@ class TableFormat(Protocol):
     name: str
     suffix: str
 
-    def check(self) -> None:
-        """Check that the packages of the format are installed.
+    def check(self, root: Location) -> None:
+        """Check that the packages of the format are installed, and that it can be written to `root`.
 
-        Raises: WirebookError (missing-extra)
+        Raises: WirebookError (missing-extra, unsupported-store)
         """
 
     def column(self, name: str) -> str:
@@ -83,13 +90,13 @@ class TableFormat(Protocol):
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
         """Whether a column can change its type while files with the old type are in the table."""
 
-    def open(self, path: Path, schema: pa.Schema) -> TableWriter:
+    def open(self, path: Location, schema: pa.Schema) -> TableWriter:
         """Open a staged file for writing, in a task."""
 
-    def count(self, path: Path) -> int:
+    def count(self, path: Location) -> int:
         """The number of rows of a staged file, read from the file itself, on the driver."""
 
-    def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
+    def commit(self, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
         """Make the staged files of a batch part of the table in `folder`, whose columns are `schema` from then on.
 
         Runs on the driver. Idempotent; batches arrive in the order of their numbers.
@@ -97,7 +104,7 @@ class TableFormat(Protocol):
         Raises: OSError, CommitFailed
         """
 
-    def files(self, folder: Path) -> list[Path]:
+    def files(self, folder: Location) -> list[Location]:
         """The files that are part of the table, sorted by name, which is batch order."""
 
 
@@ -107,8 +114,11 @@ class ParquetFormat:
     name = "parquet"
     suffix = ".parquet"
 
-    def check(self) -> None:
-        pass
+    def check(self, root: Location) -> None:
+        if isinstance(root, ObjectPath):
+            message = f"tables of Parquet files need a file system that renames files, which '{root}' is not"
+            hint = "choose another format, as in --format delta"
+            raise WirebookError(Problem("unsupported-store", message, expected="delta", actual=self.name, hint=hint))
 
     def column(self, name: str) -> str:
         return name
@@ -119,24 +129,24 @@ class ParquetFormat:
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
         return widens(old, new)
 
-    def open(self, path: Path, schema: pa.Schema) -> TableWriter:
+    def open(self, path: Location, schema: pa.Schema) -> TableWriter:
         return _ParquetWriter(path, schema)
 
-    def count(self, path: Path) -> int:
-        return int(pq.read_metadata(path).num_rows)
+    def count(self, path: Location) -> int:
+        return int(pq.read_metadata(parquet_source(path)).num_rows)
 
-    def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:  # noqa: ARG002
-        move_files(folder, files)  # their names are unique
+    def commit(self, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:  # noqa: ARG002
+        place_files(folder, files)  # their names are unique
 
-    def files(self, folder: Path) -> list[Path]:
-        return sorted(folder.glob("*.parquet"))
+    def files(self, folder: Location) -> list[Location]:
+        return [] if isinstance(folder, ObjectPath) else [*sorted(folder.glob("*.parquet"))]
 
 
 class _ParquetWriter:
-    """A Parquet file that is on disk once it is closed."""
+    """A Parquet file that is durable once it is closed."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._file = path.open("wb")
+    def __init__(self, path: Location, schema: pa.Schema) -> None:
+        self._file = open_output(path)
         self._writer = pq.ParquetWriter(self._file, schema, compression="snappy")
 
     def write(self, rows: pa.Table) -> None:
@@ -144,30 +154,32 @@ class _ParquetWriter:
 
     def close(self) -> None:
         self._writer.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
         self._file.close()
 
 
-def move_files(folder: Path, files: Sequence[Path]) -> None:
-    """Move staged files into the folder of their table, unless they are there already.
+def place_files(folder: Location, files: Sequence[Location]) -> None:
+    """Move staged files into the folder of their table, unless they are there already. Objects were written there.
 
     Raises: OSError
     """
+    if isinstance(folder, ObjectPath):
+        return
     folder.mkdir(exist_ok=True)
     for file in files:
         try:
-            os.rename(file, folder / file.name)
+            os.rename(str(file), folder / file.name)
         except FileNotFoundError:  # moved by an earlier attempt, or else lost
             os.stat(folder / file.name)
     sync_folder(folder)
 
 
-def sync_new(folder: Path, since: float) -> None:
+def sync_new(folder: Location, since: float) -> None:
     """Flush files of a folder that were written since a moment, so that they survive a power failure.
 
     Raises: OSError
     """
+    if isinstance(folder, ObjectPath):
+        return
     for path in folder.iterdir():
         if path.stat().st_mtime >= since - 1:
             with path.open("rb") as file:
@@ -175,18 +187,9 @@ def sync_new(folder: Path, since: float) -> None:
     sync_folder(folder)
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush a folder, so that renames in it survive a power failure."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 class TableSpool:
     """Buffers the rows of a task by table and writes them to files: one file per table, unless too many are open, and
-    one file for all tables that the staging policy selects.
+    one file for all tables that the staging policy selects. The paths of the files are relative to `base`.
 
     Units: bytes. A table with `flush` bytes of rows is written to its file; if more than `budget` are buffered, the
     largest tables are. At most `max_open` files are open. `staged` counts the staged rows by table.
@@ -195,9 +198,10 @@ class TableSpool:
     def __init__(
         self,
         table_format: TableFormat,
-        folder: Path,
+        folder: Location,
         prefix: str,
         *,
+        base: str = "",
         staging_policy: StagingPolicy = NO_STAGING,
         flush: int = 32 << 20,
         budget: int = 96 << 20,
@@ -205,14 +209,14 @@ class TableSpool:
         self.files: list[StagedFile] = []
         self.staged: Counter[str] = Counter()
         self.max_open = 64
-        self._format, self._folder, self._prefix = table_format, folder, prefix
+        self._format, self._folder, self._prefix, self._base = table_format, folder, prefix, base
         self._flush, self._budget, self._staging_policy = flush, budget, staging_policy
         self._rows: dict[str, list[pa.Table]] = {}
         self._definitions: dict[str, str] = {}
         self._written: set[str] = set()
         self._sizes: dict[str, int] = {}
         self._size = self._held = 0  # a block stays in memory until all of its rows are written
-        self._open: dict[str, tuple[TableWriter, Path, int]] = {}
+        self._open: dict[str, tuple[TableWriter, Location, int]] = {}
 
     @cached_property
     def staged_schema(self) -> pa.Schema:
@@ -305,18 +309,19 @@ class TableSpool:
         writer.write(rows)
         self._open[table] = (writer, path, count + rows.num_rows)  # the most recently used
 
-    def _create(self, table: str, schema: pa.Schema) -> tuple[TableWriter, Path, int]:
+    def _create(self, table: str, schema: pa.Schema) -> tuple[TableWriter, Location, int]:
         if len(self._open) >= self.max_open:
             self._close(next(iter(self._open)))
         folder = self._folder / table
-        folder.mkdir(parents=True, exist_ok=True)
+        if not isinstance(folder, ObjectPath):
+            folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self._prefix}-{len(self.files) + len(self._open)}{self._format.suffix}"
         return self._format.open(path, schema), path, 0
 
     def _close(self, table: str) -> None:
         writer, path, rows = self._open.pop(table)
         writer.close()
-        self.files.append(StagedFile(table, f"{self._folder.name}/{table}/{path.name}", rows))
+        self.files.append(StagedFile(table, f"{self._base}{table}/{path.name}", rows))
 
 
 def by_table(files: Sequence[StagedFile]) -> Iterator[tuple[str, list[StagedFile]]]:

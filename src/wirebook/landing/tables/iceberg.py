@@ -17,8 +17,9 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 
+from wirebook.landing.stores.locations import Location
 from wirebook.landing.tables.evolution import widens
-from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, move_files, sync_new
+from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, place_files, sync_new
 from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class IcebergFormat(ParquetFormat):
 
     name = "iceberg"
 
-    def check(self) -> None:
+    def check(self, root: Location) -> None:
+        super().check(root)
         library("pyiceberg.catalog.sql")
 
     def column(self, name: str) -> str:
@@ -68,11 +70,12 @@ class IcebergFormat(ParquetFormat):
         """Type promotion of the format: int to long, float to double, decimals to more digits of the same scale."""
         return widens(old, new) and (not pa.types.is_decimal(old) or old.scale == new.scale)
 
-    def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
+    def commit(self, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
         from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415 (an extra)
 
         started = time.time()
-        move_files(folder, files)
+        assert isinstance(folder, Path)  # `check` refuses other stores
+        place_files(folder, files)
         catalog = _catalog(folder.parent.absolute())
         table = catalog.create_table_if_not_exists((NAMESPACE, folder.name), schema, location=_uri(folder))
         try:
@@ -82,8 +85,8 @@ class IcebergFormat(ParquetFormat):
             raise CommitFailed(str(error)) from error
         sync_new(folder / "metadata", started)
 
-    def files(self, folder: Path) -> list[Path]:
-        if not (folder / "metadata").is_dir():
+    def files(self, folder: Location) -> list[Location]:
+        if not isinstance(folder, Path) or not (folder / "metadata").is_dir():
             return []
         table = _catalog(folder.parent.absolute()).load_table((NAMESPACE, folder.name))
         uris = (task.file.file_path for task in table.scan().plan_files())

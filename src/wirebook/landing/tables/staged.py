@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from wirebook.landing.stores.locations import Location, parquet_source
 
 __all__ = ["StagingPolicy", "decode_rows", "encode_rows", "own_columns", "read_staged", "rows_by_table"]
 
@@ -147,27 +148,27 @@ def _finite(value: Any) -> Any:
 # -- files of staged rows ------------------------------------------------------------------------------------------
 
 
-def rows_by_table(files: Iterable[Path]) -> dict[str, int]:
+def rows_by_table(files: Iterable[Location]) -> dict[str, int]:
     """The number of rows of each table in files of the staging table.
 
     Cost: reads one column of few distinct values.
     """
     counts: Counter[str] = Counter()
     for file in files:
-        with pq.ParquetFile(file, read_dictionary=["table"]) as parquet:
+        with pq.ParquetFile(parquet_source(file), read_dictionary=["table"]) as parquet:
             for batch in parquet.iter_batches(1 << 16, columns=["table"]):
                 for pair in pc.value_counts(batch.column("table").cast(pa.string())).to_pylist():
                     counts[pair["values"]] += pair["counts"]
     return dict(counts)
 
 
-def read_staged(files: Iterable[Path], table: str, schema: pa.Schema) -> Iterator[pa.Table]:
+def read_staged(files: Iterable[Location], table: str, schema: pa.Schema) -> Iterator[pa.Table]:
     """The staged rows of a table, with its columns, file by file.
 
     Cost: row groups without rows of the table are skipped.
     """
     for file in files:
-        matching = pq.read_table(file, filters=[("table", "==", table)], partitioning=None)
+        matching = pq.read_table(parquet_source(file), filters=[("table", "==", table)], partitioning=None)
         if matching.num_rows:
             yield decode_rows(matching.replace_schema_metadata(), schema)
 

@@ -1,0 +1,1 @@
+"""Where sources and targets are: folders of this machine, and object stores."""

@@ -1,0 +1,237 @@
+"""Objects of S3, GCS and Azure, by the package `obstore`, which takes credentials from the environment or the instance.
+
+Objects are replaced completely or not at all, and can be created if they do not exist. Nothing is renamed.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from wirebook.problems import Problem, WirebookError
+from wirebook.problems.extras import library
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+__all__ = ["OBJECTS_AT_ONCE", "ObjectChanged", "ObjectPath", "ObjectReader", "ObjectStatus", "ObjectWriter"]
+
+MAX_MESSAGE: Final = 300
+OBJECTS_AT_ONCE: Final = 16
+"""How many small objects are read at once."""
+
+
+class ObjectChanged(OSError):
+    """The object is no longer the version that was asked for."""
+
+
+class ObjectStatus(NamedTuple):
+    """The state of an object. `version` is its ETag; two states with the same one have the same content."""
+
+    size: int
+    version: str
+    modified: datetime
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ObjectPath:
+    """An object, or all objects below a prefix, with the methods of `pathlib.Path` that landing needs.
+
+    Shape: `bucket` is the URL of the bucket or container, `key` the rest without slashes at its ends.
+    """
+
+    bucket: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.bucket}/{self.key}" if self.key else self.bucket
+
+    def __truediv__(self, name: str) -> ObjectPath:
+        return ObjectPath(self.bucket, f"{self.key}/{name}" if self.key else name)
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition("/")[2]
+
+    @property
+    def parent(self) -> ObjectPath:
+        return ObjectPath(self.bucket, self.key.rpartition("/")[0])
+
+    @property
+    def _prefix(self) -> str | None:
+        return f"{self.key}/" if self.key else None
+
+    def absolute(self) -> ObjectPath:
+        return self
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def status(self) -> ObjectStatus:
+        """Raises: FileNotFoundError, store-failed"""
+        with _failures(self):
+            return _status(library("obstore").head(_store(self.bucket), self.key))
+
+    def exists(self) -> bool:
+        """Whether there is an object with this key. Raises: store-failed"""
+        try:
+            self.status()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def is_dir(self) -> bool:
+        """Whether there is an object below this prefix. Raises: store-failed"""
+        return next(self.below(at_least=1), None) is not None
+
+    def read_bytes(self, start: int = 0, end: int | None = None, version: str | None = None) -> bytes:
+        """The bytes from `start` to `end`, of the object or of one version of it.
+
+        Raises: FileNotFoundError, ObjectChanged, store-failed
+        """
+        options: dict[str, Any] = {"if_match": version} if version else {}
+        if start or end is not None:
+            options["range"] = (start, end) if end is not None else {"offset": start}
+        with _failures(self):
+            return bytes(library("obstore").get(_store(self.bucket), self.key, options=options).bytes())
+
+    def open_input(self, version: str | None = None) -> ObjectReader:
+        """Open the object for reading at any position. Raises: FileNotFoundError, ObjectChanged, store-failed"""
+        status = self.status()
+        if version and status.version != version:
+            raise ObjectChanged(f"'{self}' has been replaced")
+        return ObjectReader(self, status)
+
+    def below(self, at_least: int = 1000) -> Iterator[tuple[ObjectPath, ObjectStatus]]:
+        """All objects below this prefix, fetched in pages of `at_least`. Raises: store-failed"""
+        with _failures(self):
+            pages = library("obstore").list(_store(self.bucket), self._prefix, chunk_size=at_least)
+            for page in pages:
+                yield from ((ObjectPath(self.bucket, meta["path"]), _status(meta)) for meta in page)
+
+    def folders(self) -> list[str]:
+        """The names of the prefixes one level below, sorted. Raises: store-failed"""
+        with _failures(self):
+            listed = library("obstore").list_with_delimiter(_store(self.bucket), self._prefix)
+        return sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in listed["common_prefixes"])
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def write_bytes(self, data: bytes) -> None:
+        """Raises: store-failed"""
+        with _failures(self):
+            library("obstore").put(_store(self.bucket), self.key, data, use_multipart=False)
+
+    def create(self, data: bytes) -> None:
+        """Write the object unless there is one. Raises: FileExistsError, store-failed"""
+        with _failures(self):
+            library("obstore").put(_store(self.bucket), self.key, data, mode="create", use_multipart=False)
+
+    def unlink(self) -> None:
+        """Delete the object, if there is one. Raises: store-failed"""
+        with _failures(self):
+            library("obstore").delete(_store(self.bucket), self.key)
+
+    def open_output(self) -> ObjectWriter:
+        """Open the object for writing. It is there once the writer is closed."""
+        return ObjectWriter(self)
+
+
+class ObjectReader(io.RawIOBase):
+    """One version of an object, for readers that seek."""
+
+    def __init__(self, path: ObjectPath, status: ObjectStatus) -> None:
+        self._path, self._status, self._position = path, status, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def size(self) -> int:
+        return self._status.size
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._status.size}[whence]
+        self._position = start + offset
+        return self._position
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Raises: FileNotFoundError, ObjectChanged, store-failed"""
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Raises: FileNotFoundError, ObjectChanged, store-failed"""
+        end = self._status.size if size is None or size < 0 else min(self._position + size, self._status.size)
+        if self._position >= end:
+            return b""
+        data = self._path.read_bytes(self._position, end, self._status.version)
+        self._position += len(data)
+        return data
+
+
+class ObjectWriter(io.RawIOBase):
+    """Uploads an object in parts. Nothing is there before it is closed."""
+
+    def __init__(self, path: ObjectPath) -> None:
+        self._path = path
+        with _failures(path):
+            self._writer = library("obstore").open_writer(_store(path.bucket), path.key)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        """Raises: store-failed"""
+        with _failures(self._path):
+            self._writer.write(bytes(data))
+        return len(data)
+
+    def close(self) -> None:
+        """Raises: store-failed"""
+        if not self.closed:
+            with _failures(self._path):
+                self._writer.close()
+        super().close()
+
+
+@lru_cache(maxsize=16)
+def _store(bucket: str) -> ObjectStore:
+    store: ObjectStore = library("obstore.store").from_url(bucket, client_options={"allow_http": True})
+    return store
+
+
+def _status(meta: Any) -> ObjectStatus:
+    return ObjectStatus(meta["size"], meta["e_tag"] or meta["last_modified"].isoformat(), meta["last_modified"])
+
+
+@contextmanager
+def _failures(path: ObjectPath) -> Iterator[None]:
+    """Convert the exceptions of obstore.
+
+    Raises: FileNotFoundError, FileExistsError, ObjectChanged; WirebookError (store-failed) for all others
+    """
+    exceptions = library("obstore.exceptions")
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"'{path}' does not exist") from error
+    except exceptions.AlreadyExistsError as error:
+        raise FileExistsError(f"'{path}' exists") from error
+    except exceptions.PreconditionError as error:
+        raise ObjectChanged(f"'{path}' has been replaced") from error
+    except (exceptions.BaseError, ValueError) as error:
+        reason = str(error).partition("\n\nDebug source")[0].replace("\n", " ")[:MAX_MESSAGE]
+        message = f"the store of '{path}' refused a request or did not answer: {reason}"
+        hint = "check the URL, the credentials in the environment and the network; then run the command again"
+        raise WirebookError(Problem("store-failed", message, file=str(path), hint=hint)) from error

@@ -1,0 +1,332 @@
+"""The records of a target: small files below ``_wirebook``, which one run at a time writes.
+
+In a folder, a lock of the operating system keeps other runs out. In an object store, a *lease* does: a numbered object
+that its holder creates, renews and marks as released; a lease that was not renewed for a minute has expired, and the
+next run takes over. A run that was only slow cannot do harm then: manifests are created, never replaced, so the
+number of its batch is taken.
+
+Spec: docs/land.md#the-target-folder; docs/decisions/0194
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from wirebook.landing.stores.locations import Location
+from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath, ObjectStatus
+from wirebook.problems import Problem, WirebookError
+
+__all__ = [
+    "LEASE_SECONDS",
+    "FolderRecords",
+    "ObjectRecords",
+    "Records",
+    "records_of",
+    "sync_folder",
+    "write_atomically",
+]
+
+LEASE_SECONDS: Final = 60
+"""A lease that was not renewed for so long has expired."""
+
+
+class Records(Protocol):
+    """The small files of a target, by name, such as ``batches/1.json``."""
+
+    def exists(self) -> bool:
+        """Whether there is any."""
+
+    def location(self, name: str) -> Location: ...
+
+    def names(self, folder: str) -> list[str]:
+        """The names of the files in a folder, in no order. Raises: OSError, store-failed"""
+
+    def read(self, names: Iterable[str]) -> Iterator[bytes]:
+        """The contents of files that `names` has listed, and that are never replaced. Raises: OSError, store-failed"""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file completely or not at all. Raises: unwritable-target, store-failed"""
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write a file that does not exist. Raises: FileExistsError, unwritable-target, store-failed"""
+
+    def delete(self, name: str) -> None:
+        """Delete a file, if it exists."""
+
+    def check_lock(self) -> None:
+        """Check that this run still holds the target. Raises: target-locked"""
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the target. It is released when the process ends, however it ends.
+
+        Raises: target-locked, unwritable-target, store-failed
+        """
+
+
+def records_of(root: Location) -> Records:
+    """The records of the target at `root`."""
+    return ObjectRecords(root) if isinstance(root, ObjectPath) else FolderRecords(root)
+
+
+# -- folders -------------------------------------------------------------------------------------------------------
+
+
+class FolderRecords:
+    """Files of a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._home = root, root / "_wirebook"
+
+    def exists(self) -> bool:
+        return self._home.is_dir()
+
+    def location(self, name: str) -> Path:
+        return self._home / name
+
+    def names(self, folder: str) -> list[str]:
+        with suppress(FileNotFoundError):
+            return [name for name in os.listdir(self._home / folder) if not name.startswith(".")]
+        return []
+
+    def read(self, names: Iterable[str]) -> Iterator[bytes]:
+        return ((self._home / name).read_bytes() for name in names)
+
+    def write(self, name: str, data: bytes) -> None:
+        path = self._home / name
+        with suppress(OSError):
+            path.parent.mkdir(exist_ok=True)
+        write_atomically(path, data)
+
+    def create(self, name: str, data: bytes) -> None:
+        if (self._home / name).exists():  # nobody else writes while the folder is locked
+            raise FileExistsError(self._home / name)
+        self.write(name, data)
+
+    def delete(self, name: str) -> None:
+        (self._home / name).unlink(missing_ok=True)
+
+    def check_lock(self) -> None:
+        pass
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        try:
+            self._home.mkdir(parents=True, exist_ok=True)
+            fd = os.open(self._home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise WirebookError(_unwritable(self._root, error)) from error
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                owner = os.pread(fd, 100, 0).decode(errors="replace").strip() or "unknown"
+                message = f"another run (process {owner}) is writing to '{self._root}'"
+                raise WirebookError(Problem("target-locked", message, hint="wait until it has ended")) from error
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"{os.getpid()} on {os.uname().nodename}\n".encode(), 0)
+            yield
+        finally:
+            os.close(fd)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file to disk completely or not at all.
+
+    Raises: unwritable-target
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(partial, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise WirebookError(_unwritable(path, error)) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder, so that renames in it survive a power failure."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _unwritable(path: Path, error: OSError) -> Problem:
+    return Problem(code="unwritable-target", message=f"cannot write to '{path}': {error.strerror or error}")
+
+
+# -- object stores -------------------------------------------------------------------------------------------------
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of a lease: who holds it. `place` is the machine and its space of processes."""
+
+    id: str
+    process: int
+    host: str
+    place: str
+    released: bool = False
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether its process was one of this machine and has ended."""
+        if self.place != _place():
+            return False
+        try:
+            os.kill(self.process, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return False
+
+
+class ObjectRecords:
+    """Objects of a store that can create an object on the condition that there is none."""
+
+    def __init__(self, root: ObjectPath) -> None:
+        self._root, self._home = root, root / "_wirebook"
+        self._listed: dict[str, str] = {}
+        self._lease: tuple[int, Lease] | None = None
+        self._lost = False
+
+    def exists(self) -> bool:
+        return self._home.is_dir()
+
+    def location(self, name: str) -> ObjectPath:
+        return self._home / name
+
+    def names(self, folder: str) -> list[str]:
+        below = {str(path): status.version for path, status in (self._home / folder).below()}
+        self._listed |= below
+        return [name.rpartition("/")[2] for name in below]
+
+    def read(self, names: Iterable[str]) -> Iterator[bytes]:
+        paths = [self._home / name for name in names]
+        versions = [self._listed.get(str(path)) for path in paths]
+        with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
+            yield from pool.map(_read_version, paths, versions)
+
+    def write(self, name: str, data: bytes) -> None:
+        (self._home / name).write_bytes(data)
+
+    def create(self, name: str, data: bytes) -> None:
+        (self._home / name).create(data)
+
+    def delete(self, name: str) -> None:
+        (self._home / name).unlink()
+
+    # -- the lease -----------------------------------------------------------------------------------------------
+
+    def check_lock(self) -> None:
+        if self._lost:
+            message = f"another run has taken over '{self._root}', because this one did not answer for a minute"
+            raise WirebookError(
+                Problem("target-locked", message, hint="run the command again once the other has ended")
+            )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        number = self._take()
+        done = threading.Event()
+        renewal = threading.Thread(target=self._renew, args=(number, done), daemon=True)
+        renewal.start()
+        try:
+            yield
+        finally:
+            done.set()
+            renewal.join()
+            if not self._lost and self._lease:
+                released = msgspec.structs.replace(self._lease[1], released=True)
+                with suppress(WirebookError):  # it expires
+                    self._lease_path(number).write_bytes(msgspec.json.encode(released))
+            self._lease = None
+
+    def _lease_path(self, number: int) -> ObjectPath:
+        return self._home / "leases" / f"{number}.json"
+
+    def _leases(self) -> dict[int, ObjectStatus]:
+        """The leases by number."""
+        below = (self._home / "leases").below()
+        return {int(path.name.partition(".")[0]): status for path, status in below if path.name[:1].isdigit()}
+
+    def _take(self) -> int:
+        """Take the next lease, unless the newest is held; returns its number.
+
+        Raises: target-locked, store-failed
+        """
+        leases = self._leases()
+        newest = max(leases, default=0)
+        if newest:
+            holder = msgspec.json.decode(self._lease_path(newest).read_bytes(), type=Lease)
+            if not (holder.released or holder.is_dead):
+                left = LEASE_SECONDS - (self._now() - leases[newest].modified).total_seconds()
+                if left > 0:
+                    raise self._held_by(holder, left)
+        own = Lease(id=uuid.uuid4().hex, process=os.getpid(), host=socket.gethostname(), place=_place())
+        try:
+            self._lease_path(newest + 1).create(msgspec.json.encode(own))
+        except FileExistsError as error:
+            raise self._held_by(None, LEASE_SECONDS) from error
+        self._lease, self._lost = (newest + 1, own), False
+        for number in leases:
+            self._lease_path(number).unlink()
+        return newest + 1
+
+    def _held_by(self, holder: Lease | None, left: float) -> WirebookError:
+        owner = f" (process {holder.process} on {holder.host})" if holder else ""
+        message = f"another run{owner} is writing to '{self._root}'"
+        hint = f"wait until it has ended; if it has crashed, the target is free in {max(left, 1):.0f} s"
+        return WirebookError(Problem("target-locked", message, hint=hint))
+
+    def _now(self) -> datetime:
+        """The time by the clock of the store."""
+        probe = self._home / "leases" / f"clock-{uuid.uuid4().hex}"
+        probe.write_bytes(b"")
+        try:
+            return probe.status().modified
+        finally:
+            probe.unlink()
+
+    def _renew(self, number: int, done: threading.Event) -> None:
+        """Renew the lease until `done`; note it if another run has taken the next one."""
+        while not done.wait(LEASE_SECONDS / 4):
+            with suppress(WirebookError):  # if the store is away for long, the lease expires
+                if max(self._leases(), default=0) > number:
+                    self._lost = True
+                    return
+                if self._lease:
+                    self._lease_path(number).write_bytes(msgspec.json.encode(self._lease[1]))
+
+
+@lru_cache(maxsize=1 << 14)
+def _read_version(path: ObjectPath, version: str | None) -> bytes:
+    """The content of an object that is never replaced. Cached, because each batch of a stream reads all manifests."""
+    return path.read_bytes(version=version)
+
+
+@lru_cache(maxsize=1)
+def _place() -> str:
+    """The machine since its last start, and the space of process numbers."""
+    parts = [socket.gethostname()]
+    with suppress(OSError):
+        parts += [Path("/proc/sys/kernel/random/boot_id").read_text().strip(), os.readlink("/proc/self/ns/pid")]
+    return "/".join(parts)

@@ -1,0 +1,257 @@
+"""Sources and targets in an object store, on a real S3 server: the guarantees of a folder hold there too."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.landing.workspace import Workspace
+from wirebook.landing.report.html import write_report
+from wirebook.landing.report.run_statistics import run_statistics
+from wirebook.landing.report.show import first_rows, tables_in
+from wirebook.landing.runs.target import Target
+from wirebook.landing.stores import records
+from wirebook.landing.stores.locations import location_of
+from wirebook.problems import WirebookError
+
+pytestmark = pytest.mark.xdist_group("s3")
+
+POINTS = ["locked", "pinned", "begun", "staged", "committed", "moved", "tabled", "finished"]
+
+
+@pytest.fixture
+def remote(tmp_path: Path, bucket: str) -> Workspace:
+    """A workspace whose target is in a bucket."""
+    return Workspace(tmp_path, f"{bucket}/lake/tables")
+
+
+def write(workspace: Any) -> int:
+    """Two files, a batch each, with rows for two tables and the dead letters."""
+    for name in ("a", "b"):
+        records = [{"protocol": "X", "t": "ab"[i % 2], "n": f"{name}{i}"} for i in range(20)]
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        workspace.write(name, text.encode() + b"bad\n")
+    return 42
+
+
+def upload(workspace: Any, to: Any) -> None:
+    for path in workspace.source.iterdir():
+        (to / path.name).write_bytes(path.read_bytes())
+
+
+# -- targets ---------------------------------------------------------------------------------------------------------
+
+
+def test_land_and_read_again(remote: Any) -> None:
+    expected = write(remote)
+    report = remote.land()
+    assert (report.read, report.landed, report.dead_lettered) == (42, 40, 2)
+    remote.check_conserved(expected)
+    assert (remote.land().read, remote.land().skipped) == (0, expected)
+    assert Target(remote.to).format() == "delta"
+
+
+def test_tables_report_and_statistics_of_a_target(remote: Any) -> None:
+    write(remote)
+    remote.land()
+    tables = {table.name: table for table in tables_in(str(remote.to))}
+    assert {name: table.rows for name, table in tables.items()} == {"a": 20, "b": 20, "dead_letters": 2}
+    assert first_rows(tables["a"], 3).num_rows == 3
+    assert run_statistics(str(remote.to)).landed == 40
+    path = write_report(str(remote.to))
+    assert b"<html" in path.read_bytes()
+    assert str(path).endswith("/_wirebook/reports/1.html")
+
+
+@pytest.mark.parametrize("table_format", ["parquet", "iceberg"])
+def test_format_that_needs_renames_is_refused_before_anything_is_written(remote: Any, table_format: str) -> None:
+    write(remote)
+    with pytest.raises(WirebookError, match="unsupported-store"):
+        remote.land(table_format=table_format)
+    assert not [path for path, _ in remote.to.below() if "leases" not in str(path)]
+
+
+@pytest.mark.parametrize(
+    ("point", "times"), [*((point, 0) for point in POINTS), *((point, 1) for point in ("begun", "staged", "moved"))]
+)
+def test_kill_at_each_point_loses_and_duplicates_nothing(remote: Any, point: str, times: int) -> None:
+    expected = write(remote)
+    remote.die(point, times)
+    report = remote.land(name="new", batch_bytes=1)
+    remote.check_conserved(expected)
+    assert report.read + report.skipped == expected
+    assert (remote.land().read, remote.land().skipped) == (0, expected)
+    kept = {str(path).rpartition("_wirebook/")[2].split("/")[0] for path, _ in (remote.to / "_wirebook").below()}
+    assert kept == {"batches", "catalogues", "leases", "tables"}
+    assert not [name for name in Target(remote.to).records.names("batches") if "begin" in name]
+
+
+@pytest.mark.parametrize("point", ["begun", "staged", "committed", "moved"])
+def test_kill_a_replay(remote: Any, point: str) -> None:
+    remote.write("a", b"".join(b'{"protocol":"X","t":"later","n":%d}\n' % i for i in range(10)))
+    assert remote.land(engine={"unknown": ["later"]}).dead_lettered in (0, 10)
+    remote.die(point, run="replay", name="c2")
+    remote.replay(name="c2")
+    report = remote.replay(name="c2")
+    assert report.read == 0
+    places = [place for table in ("later", "dead_letters") for place in remote.places(table)]
+    assert len(set(places)) == 10
+
+
+def test_second_run_is_refused_while_the_first_runs(remote: Any) -> None:
+    write(remote)
+    with Target(remote.to).locked(), pytest.raises(WirebookError, match=r"target-locked: another run .* is writing"):
+        remote.land()
+    assert remote.land().read == 42
+
+
+def test_lease_that_nobody_renews_expires(remote: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(remote)
+    remote.land()
+    lease = records.Lease(id="1", process=1, host="elsewhere", place="elsewhere")
+    (remote.to / "_wirebook" / "leases" / "7.json").write_bytes(msgspec.json.encode(lease))
+    with pytest.raises(WirebookError, match="process 1 on elsewhere") as error:
+        remote.land()
+    assert re.search(r"the target is free in \d+ s", str(error.value.problems[0].hint))
+    monkeypatch.setattr(records, "LEASE_SECONDS", 0)
+    assert remote.land().skipped == 42
+
+
+def test_run_that_was_taken_over_commits_nothing(remote: Any) -> None:
+    """A run that stands still for longer than its lease lasts finds its batch number taken."""
+    write(remote)
+
+    def overtaken(point: str) -> None:
+        if point == "staged":
+            for path, _ in (remote.to / "_wirebook" / "leases").below():
+                path.unlink()
+            assert Workspace(remote.root, str(remote.to)).land().read == 42
+
+    with pytest.raises(WirebookError, match=r"target-locked: another run has taken over .* batch 1"):
+        remote.land(at=overtaken)
+    remote.check_conserved(42)
+    assert remote.land().skipped == 42
+
+
+def test_many_runs_at_once_land_every_message_once(remote: Any) -> None:
+    expected = write(remote)
+    refused: list[str] = []
+
+    def run() -> None:
+        try:
+            Workspace(remote.root, str(remote.to)).land(batch_bytes=1)
+        except WirebookError as error:
+            refused.append(error.problems[0].code)
+
+    threads = [threading.Thread(target=run) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) < 6
+    assert set(refused) <= {"target-locked"}
+    remote.land()
+    remote.check_conserved(expected)
+
+
+def test_store_that_does_not_answer_is_one_error_without_secrets(tmp_path: Path, s3: str) -> None:
+    workspace = Workspace(tmp_path, "s3://no-such-bucket/tables")
+    write(workspace)
+    with pytest.raises(WirebookError, match="store-failed: the store of 's3://no-such-bucket") as error:
+        workspace.land()
+    assert "never-shown" not in str(error.value)
+
+
+# -- sources ---------------------------------------------------------------------------------------------------------
+
+
+def test_source_in_a_store(workspace: Any, bucket: str) -> None:
+    expected = write(workspace)
+    workspace.write("c.gz", gzip.compress(b'{"protocol":"X","t":"a","n":1}\n' * 5))
+    workspace.write("_hidden", b"{}\n")
+    source = location_of(f"{bucket}/raw")
+    upload(workspace, source)
+    report = workspace.land(source)
+    assert (report.read, report.files) == (expected + 5, 3)
+    workspace.check_conserved(expected + 5)
+    assert {file for file, _ in workspace.places()} == {"a", "b", "c.gz"}
+    (source / "d").write_bytes(b'{"protocol":"X","t":"a","n":1}')
+    report = workspace.land(source)
+    assert (report.read, report.skipped, report.skipped_files) == (1, expected + 5, 3)
+
+
+def test_rows_are_those_of_the_same_files_in_a_folder(workspace: Any, bucket: str, tmp_path: Path) -> None:
+    write(workspace)
+    workspace.write("e", b'{"protocol":"X","t":"a","n":1}\n\n  \n{"protocol":"X","t":"a","n":"unfinished"')
+    pq.write_table(pa.table({"protocol": ["X"] * 9, "t": list("aba" * 3)}), workspace.source / "f", row_group_size=2)
+    upload(workspace, location_of(f"{bucket}/raw"))
+    workspace.land()
+    other = tmp_path / "other"
+    other.mkdir()
+    remote = Workspace(other)
+    remote.land(location_of(f"{bucket}/raw"))
+    unfinished = ("e", 4)  # an object does not grow, so its last line is complete as it is
+    assert [row for row in remote.rows() if (row["_file"], row["_line"]) != unfinished] == workspace.rows()
+    assert unfinished in remote.places("dead_letters")
+
+
+def test_object_that_is_replaced_is_an_error_and_lands_nothing(workspace: Any, bucket: str) -> None:
+    expected = write(workspace)
+    source = location_of(f"{bucket}/raw")
+    upload(workspace, source)
+    workspace.land(source)
+    (source / "a").write_bytes(b'{"protocol":"X","t":"a","n":"new"}\n')
+    report = workspace.land(source)
+    assert [problem.code for problem in report.problems] == ["source-changed"]
+    workspace.check_conserved(expected)
+
+
+def test_object_that_is_replaced_during_the_run(workspace: Any, bucket: str) -> None:
+    write(workspace)
+    source = location_of(f"{bucket}/raw")
+    upload(workspace, source)
+    content = (source / "a").read_bytes()
+    workspace.runner.before = lambda: (source / "a").write_bytes(content + b'{"protocol":"X","t":"a","n":"new"}\n')
+    report = workspace.land(source)
+    assert (report.read, [problem.code for problem in report.problems]) == (21, ["source-changed"])
+    workspace.runner.before = lambda: None
+    assert workspace.land(source).read == 22
+    workspace.check_conserved(43)
+
+
+def test_damaged_object_that_is_replaced_by_the_whole_one(workspace: Any, bucket: str) -> None:
+    source = location_of(f"{bucket}/raw")
+    lines = b"".join(b'{"protocol":"X","t":"a","n":%d}\n' % i for i in range(5000))
+    whole = gzip.compress(lines)
+    (source / "a.gz").write_bytes(whole[: len(whole) // 2])
+    report = workspace.land(source)
+    assert report.reasons == {"truncated-file": 1}
+    (source / "a.gz").write_bytes(whole)
+    assert workspace.land(source).read + report.read == 5001
+    assert sorted(workspace.places("a")) == [("a.gz", line) for line in range(1, 5001)]
+
+
+def test_single_object_and_missing_object(workspace: Any, bucket: str) -> None:
+    location_of(f"{bucket}/raw/x.jsonl").write_bytes(b'{"protocol":"X","t":"a","n":1}\n')
+    assert workspace.land(location_of(f"{bucket}/raw/x.jsonl")).read == 1
+    with pytest.raises(WirebookError, match=r"unreadable-file: cannot read 's3://.*/nothing': there is no such object"):
+        workspace.land(location_of(f"{bucket}/nothing"))
+
+
+def test_target_inside_its_source(bucket: str, tmp_path: Path) -> None:
+    remote = Workspace(tmp_path, f"{bucket}/lake/tables")
+    expected = write(remote)
+    source = location_of(f"{bucket}/lake")
+    upload(remote, source)
+    remote.land(source)
+    assert remote.land(source).read == 0
+    remote.check_conserved(expected)
