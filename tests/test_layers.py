@@ -42,6 +42,7 @@ BARRED = {layer: {"storage", "httpapi"} for layer in ("client", "landing", "spar
 ONLY_IN = {
     "pyspark": {"spark"},
     "deltalake": {"landing"},
+    "obstore": {"landing"},
     "pyiceberg": {"landing"},
     "starlette": {"httpapi"},
     "uvicorn": {"httpapi", "cli"},

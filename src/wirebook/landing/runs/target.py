@@ -14,7 +14,7 @@ begin record is deleted). The ledger is the sum of all manifests.
     DIR/_wirebook/batches/<n>.json           the manifest of a committed batch
     DIR/_wirebook/staging/<n>/               files of an unfinished batch; not in an object store
 
-Spec: docs/land.md#the-target-folder; docs/decisions/0013, 0194
+Spec: docs/land.md#the-target-folder; docs/decisions/0013, 0195
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from __future__ import annotations
 import base64
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -35,7 +36,7 @@ from wirebook.landing.runs.ledger import Ledger, LedgerEntry
 from wirebook.landing.runs.offsets import Offsets
 from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location
-from wirebook.landing.stores.objects import ObjectPath
+from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableFormat, by_table
@@ -292,13 +293,20 @@ class Target:
         table_format: TableFormat = FORMATS[manifest.format]
         tables = self.tables() | {table.table: table for table in manifest.tables}
         staging = self.staging(manifest.batch)
-        for table, files in by_table(manifest.files):
-            paths = [staging / file.path for file in files]
+
+        files = dict(by_table(manifest.files))
+
+        def commit(table: str, staged: list[StagedFile]) -> None:
+            paths = [staging / file.path for file in staged]
             try:
                 table_format.commit(self.root / table, manifest.batch, paths, tables[table].schema)
             except (OSError, CommitFailed) as error:
                 raise WirebookError(_broken(self.root / table, error)) from error
-            self.at("moved")
+
+        with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
+            run = pool.map if isinstance(self.root, ObjectPath) else map
+            for _ in run(commit, files, files.values()):
+                self.at("moved")
         if manifest.tables:
             entries = [tables[name] for name in sorted(tables)]
             name = f"tables/{manifest.batch}.json" if isinstance(self.root, ObjectPath) else "tables.json"

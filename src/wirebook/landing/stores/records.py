@@ -5,7 +5,7 @@ that its holder creates, renews and marks as released; a lease that was not rene
 next run takes over. A run that was only slow cannot do harm then: manifests are created, never replaced, so the
 number of its batch is taken.
 
-Spec: docs/land.md#the-target-folder; docs/decisions/0194
+Spec: docs/land.md#the-target-folder; docs/decisions/0195
 """
 
 from __future__ import annotations

@@ -43,15 +43,17 @@ class DeltaFormat(ParquetFormat):
 
     def commit(self, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
         from deltalake import DeltaTable  # noqa: PLC0415 (an extra)
-        from deltalake.exceptions import DeltaError  # noqa: PLC0415
+        from deltalake.exceptions import DeltaError, TableNotFoundError  # noqa: PLC0415
 
         started = time.time()
         place_files(folder, files)
         try:
-            if DeltaTable.is_deltatable(str(folder), STORAGE):
-                _append(DeltaTable(str(folder), storage_options=STORAGE), folder, batch, files, schema)
-            else:
+            try:
+                table = DeltaTable(str(folder), storage_options=STORAGE)
+            except TableNotFoundError:
                 _create(folder, batch, files, schema)
+            else:
+                _append(table, folder, batch, files, schema)
         except DeltaError as error:
             raise CommitFailed(str(error)) from error
         sync_new(folder / "_delta_log", started)
