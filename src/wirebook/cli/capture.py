@@ -19,7 +19,7 @@ from wirebook.cli.output import print_note, printable
 from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import load_catalog
 from wirebook.core.counting import counted
-from wirebook.landing.local_paths import local_path
+from wirebook.landing.stores.locations import local_path
 
 if TYPE_CHECKING:
     from wirebook.capture.status import GatewayStatus
