@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from wirebook.schema.avro import compatibility as avro
 from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, XSD
-from wirebook.schema.incompatibilities import UNPROVEN, Backward, Incompatibility, TooComplexError, too_complex
+from wirebook.schema.incompatibilities import TOO_COMPLEX, UNPROVEN, Backward, Incompatibility, TooComplexError
 from wirebook.schema.jsonschema import compatibility as jsonschema
 from wirebook.schema.jsonstructure import compatibility as jsonstructure
 from wirebook.schema.protobuf import compatibility as protobuf
@@ -38,8 +38,10 @@ def backward(
     """Return why a reader with `new` cannot read all documents of `old`: both are valid schemas of one format."""
     try:
         return comparisons[new.format.family](old, new)
-    except (TooComplexError, RecursionError):
-        return [too_complex()]
+    except TooComplexError as error:
+        return [Incompatibility("", TOO_COMPLEX, None, str(error))]
+    except RecursionError:
+        return [Incompatibility("", TOO_COMPLEX, None, "the schemas are nested too deeply to be compared")]
     except ValueError as error:  # ProtocError, XsdError, StructureError: an import that the comparison needs is missing
         return [Incompatibility("", UNPROVEN, None, str(error))]
 
@@ -49,8 +51,3 @@ def forward(
 ) -> list[Incompatibility]:
     """Return why a reader with `old` cannot read all documents of `new`."""
     return backward(new, old, comparisons)
-
-
-def full(old: SchemaSource, new: SchemaSource, comparisons: Mapping[str, Backward] = BACKWARD) -> list[Incompatibility]:
-    """Return the incompatibilities in both directions."""
-    return [*backward(old, new, comparisons), *forward(old, new, comparisons)]

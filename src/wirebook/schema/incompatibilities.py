@@ -64,22 +64,17 @@ Backward = Callable[[SchemaSource, SchemaSource], list[Incompatibility]]
 
 
 class TooComplexError(Exception):
-    """A comparison exceeded its limit of steps."""
+    """A comparison exceeded its limit of steps, or of the stack."""
 
 
 class Steps:
     """The number of steps that a comparison may still take."""
 
     def __init__(self, limit: int = MAX_STEPS) -> None:
-        self.remaining = limit
+        self._limit = self.remaining = limit
 
     def take(self, count: int = 1) -> None:
         """Count `count` steps. Raises: TooComplexError"""
         self.remaining -= count
         if self.remaining < 0:
-            raise TooComplexError
-
-
-def too_complex() -> Incompatibility:
-    """Return the incompatibility that stands for a comparison given up."""
-    return Incompatibility("", TOO_COMPLEX, None, f"the comparison needs more than {MAX_STEPS} steps")
+            raise TooComplexError(f"the comparison needs more than {self._limit} steps")

@@ -121,7 +121,7 @@ def duplicate_member(
 
 def shortened_pointer(pointer: str) -> str:
     """Return the beginning of a pointer for a message."""
-    return pointer if len(pointer) < MAX_POINTER else pointer[:MAX_POINTER] + "..."
+    return pointer if len(pointer) <= MAX_POINTER else pointer[:MAX_POINTER] + "..."
 
 
 # -- positions ------------------------------------------------------------------------------------------------------

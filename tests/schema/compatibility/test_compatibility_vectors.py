@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from wirebook.schema.compatibility import Incompatibility, backward, forward, full
+from wirebook.schema.compatibility import Incompatibility, backward, forward
 from wirebook.schema.compile import ANONYMOUS
 from wirebook.schema.formats import TEXTS, parse_format
+from wirebook.schema.incompatibilities import Steps
 from wirebook.schema.reader import CompileOptions
 from wirebook.schema.source import SchemaSource
 from wirebook.schema.validator import SchemaValidator
@@ -62,10 +63,10 @@ def test_vectors_cover_compatible_and_incompatible_pairs(file: str) -> None:
     assert verdicts.count(False) >= 20
 
 
-def test_forward_is_reversed_backward_and_full_is_both() -> None:
+def test_forward_is_reversed_backward() -> None:
     old, new = source("avro", "int"), source("avro", "long")
     assert backward(old, new) == forward(new, old) == []
-    assert forward(old, new) == backward(new, old) == full(old, new)
+    assert forward(old, new) == backward(new, old)
     assert forward(old, new) == [Incompatibility("", "type-mismatch", "long", "int")]
 
 
@@ -73,3 +74,19 @@ def test_every_rule_is_documented() -> None:
     text = DOCS.read_text(encoding="utf-8")
     rules = {case["rule"] for cases in CASES.values() for case in cases if not case["backward"]}
     assert not {rule for rule in rules if f"`{rule}`" not in text}
+
+
+def test_comparison_that_is_given_up_says_why() -> None:
+    def exhausted(*_: object) -> list[Incompatibility]:
+        Steps(7).take(8)
+        return []
+
+    def nested(*_: object) -> list[Incompatibility]:
+        raise RecursionError
+
+    old = source("avro", "int")
+    (reason,) = backward(old, old, {old.format.family: exhausted})
+    assert reason == Incompatibility("", "too-complex", None, "the comparison needs more than 7 steps")
+    (reason,) = backward(old, old, {old.format.family: nested})
+    assert reason.rule == "too-complex"
+    assert "nested too deeply" in str(reason)
