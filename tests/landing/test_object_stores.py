@@ -107,6 +107,23 @@ def test_kill_a_replay(remote: Any, point: str) -> None:
     assert len(set(places)) == 10
 
 
+def test_table_that_refuses_rows_does_not_block_the_others(remote: Any) -> None:
+    expected = write(remote)
+    remote.land()
+    action = {
+        "protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clustering", "domainMetadata"]}
+    }
+    commit = remote.to / "a" / "_delta_log" / f"{1:020}.json"
+    commit.write_bytes(msgspec.json.encode(action) + b"\n")
+    remote.write("c", (remote.source / "a").read_bytes().replace(b'"n": "a', b'"n": "c'))
+    report = remote.land()
+    assert [problem.code for problem in report.problems] == ["table-set-aside"]
+    commit.unlink()
+    assert remote.land().recovered.total() == 10
+    remote.check_conserved(expected + 21)
+    assert not (remote.to / "_wirebook" / "aside").is_dir()
+
+
 def test_second_run_is_refused_while_the_first_runs(remote: Any) -> None:
     write(remote)
     with Target(remote.to).locked(), pytest.raises(WirebookError, match=r"target-locked: another run .* is writing"):

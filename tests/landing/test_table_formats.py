@@ -181,6 +181,79 @@ def test_commit_is_one_transaction_with_its_batch_number(workspace: Any, tmp_pat
     assert [summary["total-records"] for summary in summaries] == ["20", "40"]
 
 
+# -- tables that do not take their rows ------------------------------------------------------------------------------
+
+
+def forbid(folder: Path) -> Path:
+    """Give a Delta table a feature that writers of `deltalake` do not know; returns the commit that does so."""
+    log = folder / "_delta_log"
+    version = max(int(path.stem) for path in log.glob("*.json")) + 1
+    action = {
+        "protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clustering", "domainMetadata"]}
+    }
+    commit = log / f"{version:020}.json"
+    commit.write_bytes(msgspec.json.encode(action) + b"\n")
+    return commit
+
+
+def test_table_that_refuses_rows_does_not_block_the_others(workspace: Any) -> None:
+    workspace.settings.table_format = "delta"
+    workspace.write("1", lines(20))
+    workspace.land()
+    commit = forbid(workspace.to / "a")
+    for name in ("2", "3"):
+        workspace.write(name, lines(20, pad=name))
+        report = workspace.land()
+        assert (report.read, report.landed) == (20, 20)
+        (problem,) = report.problems
+        assert (problem.code, problem.file) == ("table-set-aside", str(workspace.to / "a"))
+        assert "Unsupported table features required" in problem.message
+    assert (len(rows(workspace, "b")), len(rows(workspace, "a"))) == (30, 10)
+    assert workspace.land().problems
+    commit.unlink()
+    workspace.write("4", lines(20, pad="4"))
+    report = workspace.land()
+    assert (report.read, report.recovered, report.problems) == (20, {"a": 20}, [])
+    check(workspace, 80)
+    assert workspace.land().recovered == {}
+    assert not (workspace.to / "_wirebook" / "aside").exists()
+    assert not [path for path in (workspace.to / "_wirebook" / "batches").iterdir() if path.name.count(".") > 1]
+
+
+@pytest.mark.parametrize("transform", ["identity", "bucket[3]"])
+def test_partitions_of_an_iceberg_table_are_kept(workspace: Any, transform: str) -> None:
+    from pyiceberg.transforms import parse_transform
+
+    workspace.settings.table_format = "iceberg"
+    workspace.write("1", lines(20))
+    workspace.land()
+    with iceberg_table(workspace.to, "a").update_spec() as update:
+        update.add_field("_line", parse_transform(transform), "part")
+    workspace.write("2", lines(20, pad="2"))
+    report = workspace.land()
+    assert not report.problems
+    check(workspace, 40)
+    partitions = {task.file.partition for task in iceberg_table(workspace.to, "a").scan().plan_files()}
+    assert len(partitions) > 2
+    assert workspace.land().read == 0
+
+
+@pytest.mark.parametrize("point", ["committed", "moved", "tabled", "finished"])
+def test_kill_while_rows_are_set_aside(workspace: Any, point: str) -> None:
+    workspace.settings.table_format = "delta"
+    workspace.write("1", lines(20))
+    workspace.land()
+    commit = forbid(workspace.to / "a")
+    workspace.write("2", lines(20, pad="2"))
+    workspace.die(point, engine={})
+    workspace.write("3", lines(20, pad="3"))
+    workspace.land()
+    assert (len(rows(workspace, "b")), len(rows(workspace, "a"))) == (30, 10)
+    commit.unlink()
+    workspace.land()
+    check(workspace, 60)
+
+
 # -- evolution ----------------------------------------------------------------------------------------------------
 
 FIRST = {"v": "int32", "f": "float", "d": "decimal(4,2)", "s": "struct<a>", "l": "list<struct<a>>", "gone": "string"}

@@ -310,6 +310,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("unsupported-store", ERROR, "the store of the URL is not supported"),
     ("store-failed", ERROR, "an object store refused a request or did not answer"),
     ("unwritable-target", ERROR, "the target folder cannot be written"),
+    ("table-set-aside", ERROR, "a table does not take its rows, which land once it is corrected"),
     ("broken-target", ERROR, "a file in the target's _wirebook folder cannot be read"),
     ("not-receivable", ERROR, "messages of the endpoint cannot be received"),
     ("incomplete-endpoint", ERROR, "the endpoint does not state what is required to receive its messages"),

@@ -50,6 +50,7 @@ def land_files(settings: RunSettings, source: Location, catalogue: Catalogue, ta
         run = Run(Batches(settings, target, catalogue))
         run.recover()
         run.land(source)
+        run.report.problems += target.problems
     run.report.seconds = time.monotonic() - started
     return run.report
 
@@ -75,7 +76,7 @@ class Run:
         began with."""
         if self._settings.dry_run:
             return
-        self._target.recover()
+        self.report.recovered = self._target.recover()
         pending = self._target.pending()
         if pending is None:
             return

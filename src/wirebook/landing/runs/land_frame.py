@@ -51,6 +51,7 @@ def land_frame(
             total_offsets(results)  # a dry run too reports messages that occur twice
             batches.commit(pending, [], results)
             report.skipped = sum(result.skipped for result in results)
+        report.problems += target.problems
     report.seconds = time.monotonic() - started
     return report
 

@@ -67,6 +67,7 @@ def replay_dead_letters(
         if dead_letters > resolved:
             _replay(batches, chosen, splits)
         batches.report.skipped = dead_letters - (batches.report.read - before)
+        batches.report.problems += target.problems
     batches.report.seconds = time.monotonic() - started
     return batches.report
 

@@ -22,7 +22,8 @@ class Report:
 
     Shape: `read` counts messages that are new to the target; `skipped` counts messages of the source that it had
     already; `empty` counts batches of events without an event. `rows` are the rows of this run by table, dead letters
-    included; `staged` of them are in the staging table. `problems` are changed or unlistable files (errors) and
+    included; `staged` of them are in the staging table. `recovered` are rows of earlier batches that entered their
+    tables in this run. `problems` are changed or unlistable files, tables that did not take their rows (errors), and
     unfinished last lines (notes). In a replay, `read` counts the dead letters that were tried, `unresolved` those that
     still do not land, and `skipped` all others.
     """
@@ -36,6 +37,7 @@ class Report:
     definitions: dict[str, str] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
+    recovered: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
     files: int = 0
     skipped_files: int = 0
@@ -86,4 +88,5 @@ class Report:
             "empty": self.empty,
             "tables": self.tables(),
             "outcomes": {outcome: count for outcome, count in sorted(self.outcomes.items()) if count},
+            **({"recovered": self.recovered.total()} if self.recovered else {}),
         }

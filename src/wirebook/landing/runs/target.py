@@ -12,6 +12,8 @@ begin record is deleted). The ledger is the sum of all manifests.
     DIR/_wirebook/catalogues/<print>.json    catalogues by fingerprint, as batches were begun with them
     DIR/_wirebook/batches/<n>.begin.json     what a batch reads; only until it is finished
     DIR/_wirebook/batches/<n>.json           the manifest of a committed batch
+    DIR/_wirebook/batches/<n>.aside.json     the tables that have not taken their files of a batch
+    DIR/_wirebook/aside/<n>/<table>/         these files
     DIR/_wirebook/staging/<n>/               files of an unfinished batch; not in an object store
 
 Spec: docs/land.md#the-target-folder; docs/decisions/0013, 0195
@@ -21,7 +23,8 @@ from __future__ import annotations
 
 import base64
 import shutil
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -35,11 +38,11 @@ from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
 from wirebook.landing.runs.offsets import Offsets
 from wirebook.landing.sources.splits import FileSplit
-from wirebook.landing.stores.locations import Location
+from wirebook.landing.stores.locations import Location, files_in
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
-from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableFormat, by_table
+from wirebook.landing.tables.formats import CommitFailed, StagedFile, by_table, clear_aside, move_aside
 from wirebook.landing.tables.layout import RESOLVED
 from wirebook.problems import Problem, WirebookError
 
@@ -158,6 +161,7 @@ class Target:
         self.root = root
         self.records = records_of(root)
         self.at = at
+        self._blocked: dict[str, str] = {}
 
     @property
     def exists(self) -> bool:
@@ -184,8 +188,7 @@ class Target:
 
     def batch_numbers(self) -> list[int]:
         """The numbers of the committed batches, in ascending order."""
-        names = (name.partition(".") for name in self.records.names("batches"))
-        return sorted(int(number) for number, _, rest in names if rest == "json")
+        return sorted(self._numbers("json"))
 
     def manifests(self) -> Iterator[Manifest]:
         """Committed batches, oldest first."""
@@ -224,8 +227,12 @@ class Target:
 
     def _begun(self) -> set[int]:
         """The numbers of batches that are not finished."""
+        return self._numbers("begin.json")
+
+    def _numbers(self, suffix: str) -> set[int]:
+        """The numbers of the batches that have a record with this suffix."""
         names = (name.partition(".") for name in self.records.names("batches"))
-        return {int(number) for number, _, rest in names if rest == "begin.json"}
+        return {int(number) for number, _, rest in names if rest == suffix}
 
     def pending(self) -> PendingBatch | None:
         """The batch that was begun and not finished."""
@@ -289,23 +296,18 @@ class Target:
         self.at("committed")
 
     def finish(self, manifest: Manifest) -> None:
-        """Make the files of a committed batch part of their tables. Can be repeated after a crash."""
-        table_format: TableFormat = FORMATS[manifest.format]
+        """Make the files of a committed batch part of their tables. Can be repeated after a crash.
+
+        A table that does not take its files keeps nobody waiting: they are set aside, and so are those of later
+        batches, because batches enter a table in order. `problems` says why; the next run tries again.
+
+        Raises: broken-target if a file is lost, or the list of resolved dead letters cannot be written
+        """
         tables = self.tables() | {table.table: table for table in manifest.tables}
-        staging = self.staging(manifest.batch)
-
         files = dict(by_table(manifest.files))
-
-        def commit(table: str, staged: list[StagedFile]) -> None:
-            paths = [staging / file.path for file in staged]
-            try:
-                table_format.commit(self.root / table, manifest.batch, paths, tables[table].schema)
-            except (OSError, CommitFailed) as error:
-                raise WirebookError(_broken(self.root / table, error)) from error
-
         with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
             run = pool.map if isinstance(self.root, ObjectPath) else map
-            for _ in run(commit, files, files.values()):
+            for _ in run(lambda table: self._enter(manifest, table, files[table], tables[table].schema), files):
                 self.at("moved")
         if manifest.tables:
             entries = [tables[name] for name in sorted(tables)]
@@ -314,23 +316,90 @@ class Target:
         if not isinstance(self.root, ObjectPath):
             sync_folder(self.root)
         self.at("tabled")
+        self._record_aside(manifest.batch, files)
         self.abandon(manifest.batch)
         self.at("finished")
+
+    def _finish_aside(self, manifest: Manifest) -> Counter[str]:
+        """Try the tables again whose files of a batch were set aside; returns the rows that have landed by table."""
+        names = msgspec.json.decode(self.records.location(_aside_name(manifest.batch)).read_bytes(), type=list[str])
+        tables = self.tables()
+        files = {table: staged for table, staged in by_table(manifest.files) if table in names}
+        for table, staged in files.items():
+            self._enter(manifest, table, staged, tables[table].schema)
+        self._record_aside(manifest.batch, files)
+        landed = {table: sum(file.rows for file in files[table]) for table in files if table not in self._blocked}
+        return Counter(landed)
+
+    def _enter(self, manifest: Manifest, table: str, files: list[StagedFile], schema: pa.Schema) -> None:
+        """Commit files to a table, or set them aside.
+
+        Raises: broken-target
+        """
+        staging, aside = self.staging(manifest.batch), self.records.location(f"aside/{manifest.batch}/{table}")
+        kept = files_in(aside)
+        paths = [aside / file.name if file.name in kept else staging / file.path for file in files]
+        if table not in self._blocked:
+            try:
+                FORMATS[manifest.format].commit(self.root / table, manifest.batch, paths, schema)
+            except (CommitFailed, PermissionError) as error:
+                if table == RESOLVED:  # dead letters would land twice
+                    raise WirebookError(_broken(self.root / table, error)) from error
+                self._blocked[table] = str(error)
+            except OSError as error:
+                raise WirebookError(_broken(self.root / table, error)) from error
+        if table in self._blocked:
+            move_aside(aside, paths, self.root / table)
+        elif kept:
+            clear_aside(aside)
+
+    def _record_aside(self, batch: int, tables: Iterable[str]) -> None:
+        """Note which tables lack their files of a batch, or that none does."""
+        blocked = sorted(self._blocked.keys() & set(tables))
+        if blocked:
+            self.records.write(_aside_name(batch), msgspec.json.encode(blocked))
+        else:
+            self.records.delete(_aside_name(batch))
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The tables that have not taken their files, and why."""
+        hint = "correct the table, then run the command again: the rows that are set aside land first"
+        return [
+            Problem(
+                "table-set-aside",
+                f"the table '{table}' does not take its rows, which are set aside: {reason}",
+                file=str(self.root / table),
+                hint=hint,
+            )
+            for table, reason in sorted(self._blocked.items())
+        ]
 
     def abandon(self, batch: int) -> None:
         """Delete the begin record and the staged files of a batch that is finished or has nothing left to read."""
         self.records.delete(f"batches/{batch}.begin.json")
         self.clear_staging(batch)
 
-    def recover(self) -> list[int]:
-        """Finish committed batches and delete staged files of uncommitted ones. Returns the numbers of the finished
-        batches."""
-        begun = self._begun()
-        finished = [manifest for manifest in self.manifests() if manifest.batch in begun]
-        for manifest in finished:
-            self.finish(manifest)
+    def recover(self) -> Counter[str]:
+        """Finish committed batches, with the files that were set aside, and delete staged files of uncommitted ones.
+
+        Returns the rows that have landed by table.
+        """
+        self._blocked.clear()
+        begun, aside = self._begun(), self._numbers("aside.json")
+        landed: Counter[str] = Counter()
+        for manifest in self.manifests() if begun or aside else ():
+            if manifest.batch in begun:
+                self.finish(manifest)
+                landed.update({file.table: file.rows for file in manifest.files if file.table not in self._blocked})
+            elif manifest.batch in aside:
+                landed += self._finish_aside(manifest)
         self.clear_staging()
-        return [manifest.batch for manifest in finished]
+        return landed
+
+
+def _aside_name(batch: int) -> str:
+    return f"batches/{batch}.aside.json"
 
 
 def load_tables(path: Location | None) -> dict[str, TableEntry]:

@@ -19,6 +19,7 @@ from wirebook.problems.extras import library
 __all__ = [
     "AnyPath",
     "Location",
+    "files_in",
     "folders_in",
     "local_path",
     "location_of",
@@ -95,6 +96,13 @@ def parquet_source(location: Location | bytes, version: str | None = None) -> An
     if isinstance(location, ObjectPath):
         return pa.PythonFile(location.open_input(version), "r")
     return pa.OSFile(location) if isinstance(location, bytes) else location
+
+
+def files_in(location: Location) -> list[str]:
+    """The names of the files in a folder, which need not exist. Raises: OSError, store-failed"""
+    if isinstance(location, ObjectPath):
+        return [path.name for path, _ in location.below() if path.parent == location]
+    return [path.name for path in location.iterdir()] if location.is_dir() else []
 
 
 def folders_in(location: Location) -> list[str]:

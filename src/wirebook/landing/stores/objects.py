@@ -131,6 +131,11 @@ class ObjectPath:
         with _failures(self):
             library("obstore").put(_store(self.bucket), self.key, data, mode="create", use_multipart=False)
 
+    def copy_to(self, other: ObjectPath) -> None:
+        """Copy the object within its bucket. Raises: FileNotFoundError, store-failed"""
+        with _failures(self):
+            library("obstore").copy(_store(self.bucket), self.key, other.key)
+
     def unlink(self) -> None:
         """Delete the object, if there is one. Raises: store-failed"""
         with _failures(self):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 from typing import Protocol
@@ -34,6 +35,8 @@ __all__ = [
     "TableSpool",
     "TableWriter",
     "by_table",
+    "clear_aside",
+    "move_aside",
     "place_files",
     "sync_new",
 ]
@@ -158,11 +161,15 @@ class _ParquetWriter:
 
 
 def place_files(folder: Location, files: Sequence[Location]) -> None:
-    """Move staged files into the folder of their table, unless they are there already. Objects were written there.
+    """Move staged files into the folder of their table, unless they are there already. Objects were written there,
+    unless they have been set aside.
 
-    Raises: OSError
+    Raises: OSError, store-failed
     """
     if isinstance(folder, ObjectPath):
+        for file in files:
+            if isinstance(file, ObjectPath) and file.parent != folder:
+                file.copy_to(folder / file.name)
         return
     folder.mkdir(exist_ok=True)
     for file in files:
@@ -171,6 +178,36 @@ def place_files(folder: Location, files: Sequence[Location]) -> None:
         except FileNotFoundError:  # moved by an earlier attempt, or else lost
             os.stat(folder / file.name)
     sync_folder(folder)
+
+
+def move_aside(aside: Location, files: Sequence[Location], folder: Location) -> None:
+    """Move staged files, which the table in `folder` does not take, to the folder `aside`, unless they are there.
+
+    Raises: OSError, store-failed
+    """
+    if isinstance(aside, ObjectPath):
+        for file in files:
+            if isinstance(file, ObjectPath) and file.parent != aside:
+                file.copy_to(aside / file.name)
+        return
+    aside.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        for place in (str(file), str(folder / file.name)):
+            if os.path.exists(place):
+                os.rename(place, aside / file.name)
+    sync_folder(aside)
+
+
+def clear_aside(aside: Location) -> None:
+    """Delete a folder whose files have become part of their table."""
+    if isinstance(aside, ObjectPath):
+        for path, _ in aside.below():
+            path.unlink()
+        return
+    with suppress(OSError):  # another table has files there
+        aside.rmdir()
+        aside.parent.rmdir()
+        aside.parent.parent.rmdir()
 
 
 def sync_new(folder: Location, since: float) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.tables.evolution import widens
@@ -80,8 +81,8 @@ class IcebergFormat(ParquetFormat):
         table = catalog.create_table_if_not_exists((NAMESPACE, folder.name), schema, location=_uri(folder))
         try:
             if int(table.properties.get(BATCH, "0")) < batch:
-                _add(table, batch, [_uri(folder / file.name) for file in files], schema)
-        except (CommitFailedException, ValueError) as error:
+                _add(table, batch, [folder / file.name for file in files], schema)
+        except (CommitFailedException, ValueError, NotImplementedError) as error:
             raise CommitFailed(str(error)) from error
         sync_new(folder / "metadata", started)
 
@@ -99,14 +100,21 @@ def newest_metadata(folder: Path) -> str:
     return location
 
 
-def _add(table: Table, batch: int, files: list[str], schema: pa.Schema) -> None:
-    """Add columns, files and the batch number in one commit."""
+def _add(table: Table, batch: int, files: list[Path], schema: pa.Schema) -> None:
+    """Add columns, files and the batch number in one commit. Into a table with partitions, the rows of the files are
+    written anew, because a file must not have rows of several partitions."""
     properties = {BATCH: str(batch)}
     with table.transaction() as transaction:
         with transaction.update_schema() as update:
             update.union_by_name(schema)
         transaction.set_properties(properties)
-        transaction.add_files(files, snapshot_properties=properties)
+        if table.spec().is_unpartitioned():
+            transaction.add_files([_uri(file) for file in files], snapshot_properties=properties)
+            return
+        for file in files:
+            transaction.append(pq.read_table(file, partitioning=None), snapshot_properties=properties)
+    for file in files:
+        file.unlink()
 
 
 @lru_cache(maxsize=4)
