@@ -327,6 +327,19 @@ def test_hostile_pair_is_compared_in_bounded_time(name: str) -> None:
     assert time.process_time() - start < SECONDS
 
 
+def test_end_of_the_stack_is_no_panic_wherever_it_is() -> None:
+    """The registry of schemas is native code, in which the end of the stack is not an exception."""
+    format_, *schemas = HOSTILE["references in references"]
+    old, new = (json.dumps(schema).encode() for schema in schemas)
+
+    def above(frames: int) -> str | None:
+        return above(frames - 1) if frames else VALIDATOR.incompatible("backward", format_, old, new)
+
+    for frames in range(0, 120, 3):
+        answer = above(frames)
+        assert answer is None or len(answer) < 2000
+
+
 @pytest.mark.parametrize(
     ("format_", "old", "new"),
     [

@@ -5,12 +5,14 @@ Rule: a keyword that the draft does not know has no effect. A reference that lea
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urldefrag, urljoin
 
 import jsonschema_rs as js
@@ -22,6 +24,8 @@ from wirebook.schema.json_reader import LINEAR
 from wirebook.schema.jsonschema.compile import DRAFTS, SPECIFICATIONS, draft_of
 from wirebook.text.json import are_equal
 
+STACK_RESERVE: Final = 60
+"""Frames that looking up a reference may need."""
 TYPES = ("null", "boolean", "number", "string", "array", "object")
 ORDER = {draft: index for index, draft in enumerate(DRAFTS)}
 D06, D07, D2019, D2020 = 1, 2, 3, 4
@@ -58,7 +62,8 @@ class Node:
     base_uri: str = ""
 
     def at(self, schema: Any) -> Node:
-        """Return a schema inside this one."""
+        """Return a schema inside this one. Raises: RecursionError"""
+        _check_stack()
         resolver, base_uri = self.resolver, self.base_uri
         name = "id" if self.document.order == 0 else "$id"
         if isinstance(schema, dict) and isinstance(schema.get(name), str):
@@ -67,7 +72,8 @@ class Node:
         return Node(schema, resolver, self.document, base_uri)
 
     def referred(self, reference: str) -> Node | None:
-        """Return the schema that a reference leads to; None if it is not in the document."""
+        """Return the schema that a reference leads to; None if it is not in the document. Raises: RecursionError"""
+        _check_stack()
         try:
             resolved = self.resolver.lookup(reference)
         except (Unresolvable, ValueError, LookupError, TypeError, AttributeError):
@@ -161,6 +167,14 @@ class FlatDocument:
         if key not in self._keywords:
             self._keywords[key] = tuple(_flat(node, set()))
         return self._keywords[key]
+
+
+def _check_stack() -> None:
+    """Raise RecursionError while there is some stack left: the registry of schemas is native code, which panics if the
+    stack ends within it."""
+    with suppress(ValueError):  # the stack is not so high
+        sys._getframe(sys.getrecursionlimit() - STACK_RESERVE)
+        raise RecursionError
 
 
 def keywords_of(nodes: Iterator[Node] | list[Node]) -> tuple[KeywordSet, ...]:
