@@ -6,9 +6,9 @@ the JVM or a Python worker; meanwhile a file grows and the catalogue is edited. 
 folder must equal that of an undisturbed landing: each message, by file, line and index, is in the same table or in
 the dead letters, and none is there twice. Then the catalogue is corrected and the dead letters are replayed, with
 further kills: each dead letter lands once and is resolved once. The runs alternate between table formats, with and
-without staging.
+without staging. With `--store` the tables are in an S3 server (Delta Lake only).
 
-    ./run kill-test [--runs 30] [--seed 1] [--short] [--format delta] [--staging on]
+    ./run kill-test [--runs 30] [--seed 1] [--short] [--format delta] [--staging on] [--store]
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.landing.s3 import make_bucket, s3_server
+from wirebook.landing.stores.locations import Location, files_in, folders_in, location_of, parquet_source
 
 TIMEOUT = 600
 PROGRAM = "from wirebook.cli import main; main()"
@@ -49,13 +54,14 @@ Rows = Counter[tuple[str, str, int, int]]
 
 @dataclass(frozen=True)
 class Kind:
-    """A table format, with or without staging of rare definitions."""
+    """A table format, with or without staging of rare definitions, in a folder or in an object `store`."""
 
     form: str
     staging: bool
+    store: str | None = None
 
     def __str__(self) -> str:
-        return self.form + (" with staging" if self.staging else "")
+        return self.form + (" with staging" if self.staging else "") + (" in S3" if self.store else "")
 
 
 @dataclass(frozen=True)
@@ -207,10 +213,19 @@ class Bed:
     kind: Kind
 
     def __post_init__(self) -> None:
-        self.source, self.target = self.root / "source", self.root / "target"
+        self.source = self.root / "source"
+        self.target = self._new_target()
         self.catalogue, self.out, self.err = (self.root / name for name in ("catalogue.json", "out", "err"))
         self.left: list[Process] = []
         self.corrected = False
+
+    def _new_target(self) -> Location:
+        name = f"{self.root.name}-{time.monotonic_ns()}"
+        return location_of(f"{self.kind.store}/{name}") if self.kind.store else self.root / name
+
+    def leave_target(self) -> None:
+        """Begin with an empty target."""
+        self.target = self._new_target()
 
     def write_catalogue(self, note: str, *, corrected: bool = False) -> None:
         self.corrected = corrected
@@ -252,9 +267,15 @@ class Bed:
 
     def wait_for_a_task(self, running: subprocess.Popen[bytes]) -> None:
         """Wait until a task has written to a staging folder, or the process has ended."""
-        before = set(self.target.glob("_wirebook/staging/*/*/*"))
-        while set(self.target.glob("_wirebook/staging/*/*/*")) <= before and running.poll() is None:
+        before = self._written()
+        while self._written() <= before and running.poll() is None:
             time.sleep(0.02)
+
+    def _written(self) -> set[str]:
+        """The files that tasks have written and the driver has not committed; in a store, all files of tables."""
+        if isinstance(self.target, Path):
+            return {str(path) for path in self.target.glob("_wirebook/staging/*/*/*")}
+        return {str(path) for path, _ in self.target.below() if path.name.endswith(".parquet")}
 
     def time_work(self) -> tuple[dict[str, Any], float]:
         """Run a landing. Return its closing line and the time from its first task to its end."""
@@ -292,7 +313,7 @@ class Bed:
 
     def _batches(self) -> int:
         """Return a number that changes whenever a batch begins."""
-        names = {path.name.partition(".")[0] for path in self.target.glob("_wirebook/batches/*.json")}
+        names = {name.partition(".")[0] for name in files_in(self.target / "_wirebook" / "batches")}
         return max((int(name) for name in names if name.isdigit()), default=0)
 
     def rows(self) -> Rows:
@@ -308,20 +329,26 @@ class Bed:
 # -- readers -------------------------------------------------------------------------------------------------------
 
 
-def read_parquet(target: Path) -> Iterator[tuple[str, pa.Table]]:
+def read_parquet(target: Any) -> Iterator[tuple[str, pa.Table]]:
     """Read all Parquet files in the folder of a table, committed or not."""
     return ((file.parent.name, pq.ParquetFile(file).read(columns(file.parent))) for file in target.glob("*/*.parquet"))
 
 
-def read_delta(target: Path) -> Iterator[tuple[str, pa.Table]]:
+def read_delta(target: Location) -> Iterator[tuple[str, pa.Table]]:
     from deltalake import DeltaTable  # noqa: PLC0415
 
+    if not isinstance(target, Path):
+        for name in (name for name in folders_in(target) if name != "_wirebook"):
+            table = DeltaTable(f"{target}/{name}", storage_options={"allow_http": "true"})
+            for path in table.file_uris():
+                yield name, pq.read_table(parquet_source(location_of(path)), columns=columns(Path(name)))
+        return
     for folder in sorted(log.parent for log in target.glob("*/_delta_log")):
         files = SubTreeFileSystem(str(folder), LocalFileSystem())  # Arrow's file system; docs/land.md explains why
         yield folder.name, DeltaTable(str(folder)).to_pyarrow_table(columns=columns(folder), filesystem=files)
 
 
-def read_iceberg(target: Path) -> Iterator[tuple[str, pa.Table]]:
+def read_iceberg(target: Any) -> Iterator[tuple[str, pa.Table]]:
     from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
 
     if not (target / "_wirebook" / "iceberg.db").exists():
@@ -414,7 +441,7 @@ def _disturb(bed: Bed, seed: int, size: int, expected: Expected, attempts: int) 
     while len(lines) < attempts:
         if not (killed := bed.kill(seconds)):  # it ended first: kill earlier next time
             seconds /= 2
-            bed.target.rename(bed.root / f"ended {seconds}")
+            bed.leave_target()
             continue
         lines.append(killed)
         check_partly(bed.rows(), expected.rows[-1], f"seed {seed}, after kill {len(lines)}")
@@ -443,10 +470,24 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="one run with one kill")
     parser.add_argument("--format", choices=READERS, help="table format; default: all in turn")
     parser.add_argument("--staging", choices=("on", "off"), help="stage rare definitions; default: in turn")
+    parser.add_argument("--store", action="store_true", help="tables of Delta Lake in an S3 server")
     options = parser.parse_args()
+    with ExitStack() as stack:
+        run_all(options, _store(stack) if options.store else None)
+
+
+def _store(stack: ExitStack) -> str:
+    """Start an S3 server; returns the URL of a bucket."""
+    environment = stack.enter_context(s3_server())
+    os.environ.update(environment)
+    make_bucket(environment["AWS_ENDPOINT_URL"], "kill-test")
+    return "s3://kill-test"
+
+
+def run_all(options: argparse.Namespace, store: str | None) -> None:
     runs, kills = (1, 1) if options.short else (options.runs, 3)
     size = options.size or (3_000 if options.short else 12_000)
-    kinds = _kinds(options.format, options.staging)
+    kinds = _kinds("delta" if store else options.format, options.staging, store)
     done = 0
     with tempfile.TemporaryDirectory(prefix="kill-test-") as folder:
         expected = reference(Path(folder, "reference"), size, growths=2)
@@ -462,10 +503,10 @@ def main() -> None:
     print(f"{runs} runs, {done} kills: every message landed once")
 
 
-def _kinds(form: str | None, staging: str | None) -> list[Kind]:
+def _kinds(form: str | None, staging: str | None, store: str | None) -> list[Kind]:
     """Return the kinds of tables in the order of the runs: all formats, alternating with and without staging."""
     forms = list(READERS)
-    every = [Kind(forms[place % 3], staging=place % 2 == 1) for place in range(6)]
+    every = [Kind(forms[place % 3], staging=place % 2 == 1, store=store) for place in range(6)]
     return [kind for kind in every if form in (None, kind.form) and staging in (None, "on" if kind.staging else "off")]
 
 

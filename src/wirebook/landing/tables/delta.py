@@ -7,15 +7,17 @@ Spec: docs/land.md#delta-lake; docs/decisions/0059
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from wirebook.landing.stores.locations import Location, size_and_time
+from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
+from wirebook.landing.tables.delta_statistics import file_statistics
 from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, place_files, sync_new
 from wirebook.problems.extras import library
 
@@ -108,9 +110,11 @@ def _properties(batch: int) -> Any:
 def _actions(folder: Location, files: Sequence[Location]) -> list[Any]:
     from deltalake.transaction import AddAction  # noqa: PLC0415
 
-    table_format, actions = ParquetFormat(), []
+    actions = []
     for file in files:
         size, modified = size_and_time(folder / file.name)
-        rows = json.dumps({"numRecords": table_format.count(folder / file.name)})
-        actions.append(AddAction(file.name, size, {}, modified, True, rows))
+        statistics = file_statistics(pq.read_metadata(parquet_source(folder / file.name)))
+        actions.append(
+            AddAction(file.name, size, {}, modified, True, orjson.dumps(statistics).decode())
+        )  # readers misread some escapes
     return actions

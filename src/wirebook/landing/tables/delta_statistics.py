@@ -1,0 +1,73 @@
+"""The statistics of a data file in Delta's log, from its Parquet footer, so that readers skip files.
+
+Left out are bounds that would not be safe or not exact: floats, among which NaN may be, and decimals.
+
+Spec: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statistics
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+
+__all__ = ["file_statistics"]
+
+MAX_COLUMNS: Final = 32
+"""How many leading columns have statistics, as Delta's own writers do it."""
+MAX_TEXT: Final = 32
+HIGHEST: Final = "\U0010ffff"
+
+
+def file_statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
+    """Rows, and the bounds and null counts of the first columns that are not nested."""
+    lowest: dict[str, Any] = {}
+    highest: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for position in range(metadata.num_columns):
+        name = metadata.schema.column(position).path
+        if metadata.schema.column(position).max_repetition_level or "." in name:  # nested
+            continue
+        if len(nulls) == MAX_COLUMNS:
+            break
+        columns = [metadata.row_group(group).column(position) for group in range(metadata.num_row_groups)]
+        statistics = [column.statistics for column in columns]
+        if not all(found is not None and found.has_null_count for found in statistics):
+            continue
+        nulls[name] = sum(found.null_count for found in statistics)
+        bounded = [found for found in statistics if found.has_min_max]
+        values = sum(column.num_values - found.null_count for column, found in zip(columns, statistics, strict=True))
+        if not bounded or values > sum(found.num_values for found in bounded):
+            continue
+        least, most = min(found.min for found in bounded), max(found.max for found in bounded)
+        if type(least) in _BOUNDS:
+            low, high = _BOUNDS[type(least)]
+            lowest[name], highest[name] = low(least), high(most)
+    return {"numRecords": metadata.num_rows, "minValues": lowest, "maxValues": highest, "nullCount": nulls}
+
+
+def _text_above(text: str) -> str:
+    """A short text that is not below this one."""
+    rest = text[MAX_TEXT:].lstrip(HIGHEST)
+    return text[: len(text) - len(rest)] + HIGHEST if rest else text
+
+
+def _instant(moment: datetime) -> str:
+    """A time in milliseconds, as Delta writes it; rounded down."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _instant_above(moment: datetime) -> str:
+    """The same, rounded up: not all readers allow for the digits that are cut off."""
+    return _instant(moment + timedelta(microseconds=999))
+
+
+_BOUNDS: Final[dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
+    int: (int, int),
+    str: (lambda text: text[:MAX_TEXT], _text_above),
+    date: (date.isoformat, date.isoformat),
+    datetime: (_instant, _instant_above),
+}
+"""How the lower and the upper bound of values of a type are written."""

@@ -1,0 +1,77 @@
+"""The statistics of files in Delta's log: readers skip files by them, and miss no row."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wirebook.landing.tables.delta import DeltaFormat
+from wirebook.landing.tables.delta_statistics import file_statistics
+
+MOMENT = datetime(2026, 5, 1, 12, 0, 0, 123456, UTC)
+
+
+def statistics_of(tmp_path: Path, rows: list[dict[str, Any]], schema: pa.Schema, **options: Any) -> dict[str, Any]:
+    pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "a.parquet", **options)
+    return file_statistics(pq.read_metadata(tmp_path / "a.parquet"))
+
+
+def test_bounds_of_each_type(tmp_path: Path) -> None:
+    columns = {
+        "n": (pa.int64(), [3, None, -5], -5, 3),
+        "t": (pa.string(), ["b", "a" * 40, "c" * 40], "a" * 32, "c" * 32 + "\U0010ffff"),
+        "d": (pa.date32(), [date(2026, 1, 2), date(2025, 1, 2), None], "2025-01-02", "2026-01-02"),
+        "at": (pa.timestamp("us", "UTC"), [MOMENT] * 3, "2026-05-01T12:00:00.123Z", "2026-05-01T12:00:00.124Z"),
+        "float": (pa.float64(), [1.0, float("nan"), 2.0], None, None),
+        "decimal": (pa.decimal128(9, 2), [Decimal("1.50")] * 3, None, None),
+        "flag": (pa.bool_(), [True, False, None], None, None),
+        "bytes": (pa.binary(), [b"a", b"b", None], None, None),
+        "none": (pa.string(), [None] * 3, None, None),
+        "list": (pa.list_(pa.int32()), [[1], [2], None], None, None),
+        "inner": (pa.struct({"a": pa.int32()}), [{"a": 1}] * 3, None, None),
+    }
+    schema = pa.schema([(name, column[0]) for name, column in columns.items()])
+    rows = [{name: column[1][i] for name, column in columns.items()} for i in range(3)]
+    found = statistics_of(tmp_path, rows, schema, row_group_size=2)
+    assert found["numRecords"] == 3
+    assert found["minValues"] == {name: low for name, (*_, low, _) in columns.items() if low is not None}
+    assert found["maxValues"] == {name: high for name, (*_, high) in columns.items() if high is not None}
+    flat = {name: column[1].count(None) for name, column in columns.items() if name not in ("list", "inner")}
+    assert found["nullCount"] == flat
+
+
+def test_only_the_first_columns_have_statistics(tmp_path: Path) -> None:
+    schema = pa.schema([(f"c{i}", pa.int32()) for i in range(40)])
+    assert len(statistics_of(tmp_path, [dict.fromkeys(schema.names, 1)], schema)["nullCount"]) == 32
+
+
+def test_column_without_statistics_is_left_out(tmp_path: Path) -> None:
+    found = statistics_of(tmp_path, [{"a": 1}], pa.schema([("a", pa.int32())]), write_statistics=False)
+    assert found == {"numRecords": 1, "minValues": {}, "maxValues": {}, "nullCount": {}}
+
+
+@given(
+    texts=st.lists(st.lists(st.text("a\x00\U0010ffffz", max_size=40) | st.none(), min_size=1), min_size=1, max_size=4)
+)
+def test_filter_finds_every_row(tmp_path_factory: pytest.TempPathFactory, texts: list[list[str | None]]) -> None:
+    from deltalake import DeltaTable
+
+    folder = tmp_path_factory.mktemp("table")
+    schema = pa.schema([("t", pa.string())])
+    for batch, part in enumerate(texts, 1):
+        path = folder.parent / f"{folder.name}-{batch}.parquet"
+        pq.write_table(pa.table({"t": pa.array(part, pa.string())}), path)
+        DeltaFormat().commit(folder, batch, [path], schema)
+    dataset = DeltaTable(str(folder)).to_pyarrow_dataset()
+    for text in {text for part in texts for text in part if text is not None}:
+        expected = sum(part.count(text) for part in texts)
+        assert dataset.to_table(filter=ds.field("t") == text).num_rows == expected
