@@ -10,7 +10,8 @@ A fence is an example when a word behind its language says so:
                         the page is run where these programs are, else skipped
     ```sh run set=NAME  the page is run where this environment variable is set, else skipped
     ```sh run kafka=9092
-                        a broker listens at this port: `brokers.py` starts one
+                        a broker listens at this port: `brokers.py` starts one, or with the word ``apache``
+                        `tests/brokers/kafka.py` starts Apache Kafka
     ```sh run postgresql=ADDRESS
                         a database is at this address; without PostgreSQL the page is skipped
     ```sh by=.ci/run    not run here: that file has each of its lines
@@ -41,9 +42,11 @@ from typing import IO
 
 import pytest
 
+from tests.brokers.kafka import running_kafka
 from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
 from tests.pages.brokers import free_port, kafka_broker
 from tests.spark.shared_java import shared_java
+from wirebook.spark.jars import KAFKA, class_path, locked_jars
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
@@ -101,7 +104,9 @@ def run_examples(page: Path, folder: Path) -> None:
     with contextlib.ExitStack() as stack:
         examples = with_database(with_free_ports(examples, stack), stack)
         several = sum("spark" in fence.words for fence in examples) > 1
-        variables = stack.enter_context(shared_java(folder)) if several else {}
+        has_connector = any("apache" in fence.words for fence in examples)
+        settings = {"spark.driver.extraClassPath": class_path(locked_jars(KAFKA))} if has_connector else {}
+        variables = stack.enter_context(shared_java(folder, settings)) if several else {}
         groups: list[int] = []
         stack.callback(end_groups, groups)
         printed = ""
@@ -136,8 +141,9 @@ def require(examples: list[Fence]) -> None:
 def with_free_ports(examples: list[Fence], stack: contextlib.ExitStack) -> list[Fence]:
     """The examples with ports that nobody uses, and that of a broker which listens, if they ask for one."""
     ports = {port: free_port() for fence in examples for port in fence.list_of("ports")}
-    for port in (fence.word("kafka") for fence in examples if fence.word("kafka")):
-        ports[port] = stack.enter_context(kafka_broker(free_port()))
+    for fence in (fence for fence in examples if fence.word("kafka")):
+        broker = apache_kafka() if "apache" in fence.words else kafka_broker()
+        ports[fence.word("kafka")] = stack.enter_context(broker)
     if not ports:
         return examples
     pattern = re.compile(r"\b(" + "|".join(ports) + r")\b")
@@ -145,6 +151,13 @@ def with_free_ports(examples: list[Fence], stack: contextlib.ExitStack) -> list[
         Fence(each.language, each.words, pattern.sub(lambda name: str(ports[name[0]]), each.body), each.line)
         for each in examples
     ]
+
+
+@contextlib.contextmanager
+def apache_kafka() -> Iterator[int]:
+    """Run Apache Kafka, and give the port that it listens at."""
+    with tempfile.TemporaryDirectory(prefix="wirebook-kafka-") as folder, running_kafka(Path(folder)) as broker:
+        yield int(broker.plain.rpartition(":")[2])
 
 
 def with_database(examples: list[Fence], stack: contextlib.ExitStack) -> list[Fence]:

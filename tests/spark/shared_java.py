@@ -6,7 +6,7 @@ Starting Java and loading Spark's classes takes four times the CPU time of a sma
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
@@ -17,8 +17,9 @@ STOPPING = Path(__file__).parent / "stopping"
 
 
 @contextmanager
-def shared_java(folder: Path) -> Iterator[dict[str, str]]:
-    """Start Java in `folder`, in which the programs must run too. Yields their environment variables.
+def shared_java(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[dict[str, str]]:
+    """Start Java in `folder`, in which the programs must run too. Yields their environment variables. `settings` are
+    further settings of Spark.
 
     A program finds Spark as under spark-submit: at an address, with the settings of a local session. It stops its
     session when it ends, as `STOPPING` arranges, because a Java process runs one session at a time.
@@ -28,9 +29,9 @@ def shared_java(folder: Path) -> Iterator[dict[str, str]]:
 
     path = os.pathsep.join(filter(None, [str(STOPPING), os.environ.get("PYTHONPATH")]))
     environment = local_environment(find_java()) | {"PYTHONPATH": path}
-    settings = SparkConf(loadDefaults=False).setAll([*local_settings().items()])
+    configuration = SparkConf(loadDefaults=False).setAll([*(local_settings() | {**(settings or {})}).items()])
     with mock.patch.dict(os.environ, environment):
-        gateway = launch_gateway(settings, {"cwd": folder})
+        gateway = launch_gateway(configuration, {"cwd": folder})
     address = gateway.gateway_parameters
     try:
         yield environment | {"PYSPARK_GATEWAY_PORT": str(address.port), "PYSPARK_GATEWAY_SECRET": address.auth_token}

@@ -219,9 +219,14 @@ def credentials_of(xid: str, secrets: Mapping[str, Credentials]) -> Credentials:
     """Return the credentials of an endpoint: environment variables such as ``WIREBOOK_ORDERS_PASSWORD`` for
     ``/endpoints/orders``, else those of the secrets file."""
     stored = secrets.get(xid, Credentials())
+    given = {member: os.environ.get(variable_of(xid, member)) for member in MEMBERS}
+    return Credentials(**{member: given[member] or getattr(stored, member) for member in MEMBERS})
+
+
+def variable_of(xid: str, member: str) -> str:
+    """Return the name of the environment variable with a member of an endpoint's credentials."""
     endpoint = re.sub("[^A-Z0-9]", "_", xid.removeprefix("/endpoints/").upper())
-    names = {member: ENVIRONMENT.format(endpoint=endpoint, member=member.upper()) for member in MEMBERS}
-    return Credentials(**{member: os.environ.get(names[member]) or getattr(stored, member) for member in MEMBERS})
+    return ENVIRONMENT.format(endpoint=endpoint, member=member.upper())
 
 
 def read_secrets(file: Path | None) -> dict[str, Credentials]:

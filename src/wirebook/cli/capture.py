@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wirebook.cli.options import CatalogOption, SetOption, pairs_of
+from wirebook.cli.options import CatalogOption, SecretsOption, SetOption, pairs_of
 from wirebook.cli.output import print_note, printable
 from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import load_catalog
@@ -43,10 +43,7 @@ def capture(  # noqa: PLR0917 (options)
         typer.Option("--to", metavar="FOLDER", help="Folder of the segments; created if missing.", parser=local_path),
     ],
     set_: SetOption = None,
-    secrets: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="JSON file with credentials by endpoint; the environment overrides it."),
-    ] = None,
+    secrets: SecretsOption = None,
     segment_size: Annotated[int, typer.Option(help="MiB after which a segment is complete.", min=1)] = 64,
     segment_age: Annotated[
         str, typer.Option(help="Time after which a segment is complete, such as 10s or 5m.")

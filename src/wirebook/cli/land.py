@@ -94,7 +94,7 @@ def land(  # noqa: PLR0917 (options)
         from wirebook.landing.job import land as land_job  # noqa: PLC0415
         from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
 
-        _check_format(table_format)
+        check_format(table_format)
         loaded = load_catalog_to_land(catalog, confluent=confluent)
         before = committed_batches(to)
         bar.begin_step("reading the list of source files")
@@ -110,7 +110,8 @@ def land(  # noqa: PLR0917 (options)
     return CANNOT_RUN if report.has_errors else OK
 
 
-def _check_format(table_format: str | None) -> None:
+def check_format(table_format: str | None) -> None:
+    """Raises: typer.BadParameter"""
     from wirebook.landing.tables.all_formats import FORMATS  # noqa: PLC0415
 
     if table_format is not None and table_format not in FORMATS:

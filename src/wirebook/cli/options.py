@@ -90,6 +90,10 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=TEXT", help="Value of a placeholder; overrides --context. Repeatable."),
 ]
+SecretsOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="JSON file with credentials by endpoint; the environment overrides it."),
+]
 ContextOption = Annotated[
     str | None,
     typer.Option(

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -70,14 +70,14 @@ class ProgressBar:
 
         return SparkRunner(self.start_spark)
 
-    def start_spark(self) -> Any:
-        """Start a Spark session as a step of its own."""
+    def start_spark(self, settings: Mapping[str, str] | None = None) -> Any:
+        """Start a Spark session as a step of its own. `settings` as for `session`."""
         from wirebook.spark.session import session  # noqa: PLC0415 (a second)
 
         self.begin_step("starting Spark")
         handler = signal.getsignal(signal.SIGINT)
         try:
-            return session()
+            return session(settings=settings)
         finally:  # PySpark's handler asks Java to cancel jobs, and fails if a call to Java is under way
             signal.signal(signal.SIGINT, handler)
 

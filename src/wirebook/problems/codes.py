@@ -342,6 +342,12 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("message-twice", ERROR, "a message occurs twice in the source"),
     ("worker-failed", ERROR, "a process that lands messages ended unexpectedly"),
     ("no-java", ERROR, "Spark requires Java, and none was found"),
+    ("missing-jars", ERROR, "Java libraries that Spark needs are missing"),
+    # -- reading from brokers -------------------------------------------------------------------------------------
+    ("missing-credentials", ERROR, "the broker needs credentials, and none are set"),
+    ("broker-unreachable", ERROR, "the broker cannot be reached, or refuses the connection"),
+    ("unknown-topic", ERROR, "the broker does not have the topic"),
+    ("messages-lost", ERROR, "the broker has deleted messages that were not read"),
     ("internal-error", ERROR, "an internal error of Wirebook"),
 )
 

@@ -27,8 +27,12 @@ JAVA_OPTIONS = ("-XX:+UseParallelGC", f"-Dlog4j2.configurationFile={LOGGING.as_u
 # Not -XX:TieredStopAtLevel=1: it saves half a second at the start, and JVM work then takes six times as long.
 
 
-def session(app_name: str = "wirebook", *, cores: int | None = None) -> SparkSession:
+def session(
+    app_name: str = "wirebook", *, cores: int | None = None, settings: Mapping[str, str] | None = None
+) -> SparkSession:
     """The active session, the one that spark-submit prepared, or a new local one on `cores` cores (default: all).
+
+    `settings` are further settings of a new local session.
 
     Cost: 3-6 seconds for a new one.
     Raises: no-java
@@ -43,7 +47,7 @@ def session(app_name: str = "wirebook", *, cores: int | None = None) -> SparkSes
         return builder.getOrCreate()
     with _environment(local_environment(find_java())), _killing_java_on_failure():
         _silence_accumulator_server()
-        return builder.config(map={**local_settings(cores)}).getOrCreate()
+        return builder.config(map={**local_settings(cores), **(settings or {})}).getOrCreate()
 
 
 def local_settings(cores: int | None = None) -> dict[str, str]:

@@ -73,6 +73,14 @@ class Report:
             self.reasons.update(result.reasons)
             self.definitions.update(result.definitions)
 
+    def include(self, other: Report) -> None:
+        """Add what another run did, for the sum of several runs."""
+        for name in ("read", "skipped", "unresolved", "empty", "files", "skipped_files", "batches", "seconds"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("rows", "staged", "outcomes", "reasons", "definitions"):
+            getattr(self, name).update(getattr(other, name))
+        self.problems += other.problems
+
     def tables(self) -> dict[str, dict[str, Any]]:
         """Table name to definition and rows, sorted by name."""
         names = sorted(name for name, rows in self.rows.items() if rows and name not in (DEAD_LETTERS, RESOLVED))

@@ -1,0 +1,227 @@
+"""`wirebook stream`: land what a Kafka endpoint sends, as it arrives.
+
+Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from wirebook.cli.exit_codes import INTERRUPTED, OK
+from wirebook.cli.land import FormatOption, StageOption, check_format, print_report
+from wirebook.cli.options import CatalogOption, ConfluentOption, SecretsOption, SetOption, TargetOption, pairs_of
+from wirebook.cli.output import print_json, print_note
+from wirebook.cli.serve import seconds_of
+from wirebook.cli.sources import load_catalog_to_land
+from wirebook.core.counting import counted
+from wirebook.problems import WirebookError
+
+if TYPE_CHECKING:
+    from wirebook.spark.stream import BatchReport
+
+POLL_SECONDS: Final = 0.1
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def stream(  # noqa: PLR0917 (options)
+    endpoint: Annotated[str, typer.Option(help="XID of the Kafka endpoint to read.")],
+    catalog: CatalogOption,
+    to: TargetOption,
+    available_now: Annotated[
+        bool, typer.Option("--available-now", help="Land what the topics have now, in several batches, and exit.")
+    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Land what the topics have now in one batch, and exit.")] = False,
+    interval: Annotated[str, typer.Option(help="Time between the starts of batches.")] = "10s",
+    starting: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="earliest|latest|JSON",
+            help="Where the first run starts; JSON has the offset of each partition of each topic. Default: "
+            "autooffsetreset of the endpoint, else earliest.",
+        ),
+    ] = None,
+    max_per_batch: Annotated[int, typer.Option(help="Maximum number of messages of a batch.", min=1)] = 1_000_000,
+    min_per_batch: Annotated[
+        int | None, typer.Option(help="Wait for so many messages, at most 15 minutes.", min=1)
+    ] = None,
+    fail_on_data_loss: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-data-loss/--skip-lost",
+            help="Whether to stop if the broker has deleted messages that were not read.",
+        ),
+    ] = True,
+    set_: SetOption = None,
+    secrets: SecretsOption = None,
+    client_config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Properties file with settings of the Kafka client; they override the endpoint."
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Name of the query; its progress is kept under this name. Default: the id of the endpoint."),
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Folder of the query's progress. Default: below _wirebook of the target."),
+    ] = None,
+    jars: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Folder with the jars of Spark's Kafka connector. Default: fetch them once."
+        ),
+    ] = None,
+    table_format: FormatOption = None,
+    stage_below: StageOption = None,
+    confluent: ConfluentOption = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per batch, and one with the sum of all batches.")
+    ] = False,
+) -> int:
+    """Land what a Kafka endpoint sends: one typed table per definition, and dead letters with their reasons.
+
+    Runs until it is stopped. Ctrl-C and SIGTERM finish the current batch; the next run continues where this one
+    stopped. The catalogue is read again when it changes.
+
+    Exit codes: 0 done or stopped by SIGTERM, 2 the endpoint cannot be read, or the tables cannot be written, 130
+    stopped by Ctrl-C.
+    """
+    if available_now and once:
+        raise typer.BadParameter("--available-now and --once are mutually exclusive", param_hint="--once")
+    check_format(table_format)
+    loaded = load_catalog_to_land(catalog, confluent=confluent)
+
+    from wirebook.capture.endpoints import ReceivedEndpoint, credentials_of, read_secrets  # noqa: PLC0415
+    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
+    from wirebook.spark.jars import KAFKA, class_path, locked_jars  # noqa: PLC0415 (half a second for all of these)
+    from wirebook.spark.kafka import client_settings, kafka_source  # noqa: PLC0415
+    from wirebook.spark.stream import LiveCatalog, StreamJob, checkpoint_of, run_stream  # noqa: PLC0415
+
+    credentials = credentials_of(endpoint, read_secrets(secrets))
+    received = ReceivedEndpoint(loaded, endpoint, pairs_of("--set", set_), credentials)
+    source = kafka_source(loaded, received, client_settings(client_config))
+    query = name or endpoint.rpartition("/")[2]
+    if not NAME.fullmatch(query):
+        raise typer.BadParameter(f"'{query}' may have only letters, digits, '.', '-' and '_'", param_hint="--name")
+    job = StreamJob(
+        source,
+        to,
+        query,
+        checkpoint or checkpoint_of(to, query),
+        _starting_offsets(starting or source.offset_reset or "earliest", source.topics),
+        trigger={"processingTime": f"{round(seconds_of('--interval', interval) * 1000)} milliseconds"},
+        max_per_batch=max_per_batch,
+        min_per_batch=min_per_batch,
+        fail_on_data_loss=fail_on_data_loss,
+        options={"endpoint": endpoint, "table_format": table_format, "stage_below": stage_below},
+    )
+    if available_now or once:
+        job.trigger, job.continuous = ({"availableNow": True} if available_now else {"once": True}), False
+    live = LiveCatalog(loaded, catalog, endpoint, print_note)
+    path = class_path(locked_jars(KAFKA), jars)
+    stop = Stop()
+    try:
+        with stop.handling_signals():
+            with ProgressBar("starting Spark") as bar:
+                spark = bar.start_spark({"spark.driver.extraClassPath": path, "spark.executor.extraClassPath": path})
+
+            def started() -> None:
+                stop.is_graceful = True
+                print_note(f"streaming {', '.join(source.topics)} from {source.servers} to {to}")
+
+            show = _print_json_batch if as_json else _print_batch
+            report = run_stream(spark, job, live, stop, on_start=started, on_batch=show, note=print_note)
+    except _Terminated:
+        return OK
+    except WirebookError:
+        if not stop.is_set():
+            raise
+        print_note("the last batch was not finished; the next run lands it")
+        return stop.exit_code
+    if as_json:
+        print_json(report.closing_line())
+    else:
+        print_report(report, to)
+    return stop.exit_code
+
+
+class _Terminated(BaseException):
+    """SIGTERM before the query has started."""
+
+
+class Stop:
+    """Set by SIGINT and SIGTERM while the query runs; `exit_code` is that of the signal. Before the query has started,
+    and on a second Ctrl-C, signals end the command at once."""
+
+    def __init__(self) -> None:
+        self.is_graceful, self.exit_code = False, OK
+        self._is_set = False
+
+    def is_set(self) -> bool:
+        """Whether a signal has arrived."""
+        return self._is_set
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until a signal arrives or the time is over."""
+        end = time.monotonic() + seconds
+        while not self._is_set and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, POLL_SECONDS))
+        return self._is_set
+
+    @contextmanager
+    def handling_signals(self) -> Iterator[None]:
+        """Handle signals inside the block."""
+        handlers = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        is_interrupt = number == signal.SIGINT
+        if not self.is_graceful or (is_interrupt and self._is_set):
+            raise KeyboardInterrupt if is_interrupt else _Terminated
+        self._is_set, self.exit_code = True, INTERRUPTED if is_interrupt else OK
+        again = "; press Ctrl-C again to stop at once" if is_interrupt else ""
+        with suppress(OSError):  # not print: the signal may have interrupted one
+            os.write(2, f"stopping after the current batch{again}\n".encode())
+
+
+def _starting_offsets(text: str, topics: tuple[str, ...]) -> str:
+    from wirebook.spark.kafka import starting_offsets  # noqa: PLC0415
+
+    try:
+        return starting_offsets(text, topics)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--from") from None
+
+
+def _print_json_batch(batch: BatchReport) -> None:
+    print_json(batch.to_dict())
+    sys.stdout.flush()
+
+
+def _print_batch(batch: BatchReport) -> None:
+    report = batch.report
+    lag = "" if batch.lag is None else f"; {counted(batch.lag, 'message')} behind"
+    before = f"; landed before: {report.skipped:,}" if report.skipped else ""
+    print(
+        f"batch {batch.batch}: read {report.read:,} = landed {report.landed:,} + dead-lettered "
+        f"{report.dead_lettered:,}{before}; {report.seconds:.1f} s{lag}",
+        flush=True,
+    )

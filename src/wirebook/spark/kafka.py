@@ -1,0 +1,294 @@
+"""Read from a Kafka endpoint: options of Spark's Kafka source, from the definition and settings of the Kafka client.
+
+The definition says where: addresses, topic, partition, and the kind of authorization. A properties file, as Kafka's own
+tools read it, has settings that override the definition. Credentials come from that file, a secrets file or the
+environment, never from the definition.
+
+Spec: endpoint/spec.md#protocoloptions; docs/how-to/kafka-stream.md; docs/decisions/0196
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from wirebook.capture.endpoints import ReceivedEndpoint, variable_of
+from wirebook.catalog import Catalog
+from wirebook.definitions.compile.endpoint_options import KAFKA_SECURITY
+from wirebook.definitions.compile.slots import BARE, family
+from wirebook.problems import Problem, WirebookError
+
+__all__ = ["KafkaSource", "client_settings", "kafka_source", "starting_offsets"]
+
+PROTOCOL, MECHANISM, JAAS = "security.protocol", "sasl.mechanism", "sasl.jaas.config"
+SECRET: Final = re.compile(r"password|jaas|secret|token|keystore\.key")
+"""The settings whose values are secret."""
+OWN_SETTINGS: Final = {
+    "auto.offset.reset": "use --from",
+    "enable.auto.commit": "the checkpoint keeps the offsets",
+    "interceptor.classes": "Spark does not support it",
+    "key.deserializer": "keys are read as bytes",
+    "value.deserializer": "values are read as bytes",
+}
+"""Settings that Spark sets itself, and why they cannot be chosen."""
+DEFAULTS: Final = {"isolation.level": "read_committed"}
+LOGIN_MODULES: Final = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+"""The mechanisms with a user name and a password."""
+SCHEME: Final = re.compile(r"([A-Za-z_0-9]+)://")
+RECORDS_PER_TASK: Final = 200_000
+"""A task reads at most so many messages: with more, cores would wait for the one that reads a large partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSource:
+    """What to read. `settings` are those of Kafka's consumer and may have secrets; they are never printed."""
+
+    endpoint: str
+    topics: tuple[str, ...]
+    servers: str
+    settings: Mapping[str, str] = field(repr=False)
+    partition: int | None = None
+    group: str | None = None
+    offset_reset: str | None = None
+
+    @property
+    def secrets(self) -> list[str]:
+        """The values that must not be printed."""
+        return [value for name, value in self.settings.items() if SECRET.search(name)]
+
+    def options(
+        self, *, starting: str, max_per_batch: int | None, min_per_batch: int | None, fail_on_data_loss: bool
+    ) -> dict[str, str]:
+        """The options of Spark's Kafka source."""
+        options = {
+            "includeHeaders": "true",
+            "startingOffsets": starting,
+            "failOnDataLoss": str(fail_on_data_loss).lower(),
+            "maxRecordsPerPartition": str(RECORDS_PER_TASK),
+        }
+        if self.partition is None:
+            options["subscribe"] = ",".join(self.topics)
+        else:
+            options["assign"] = json.dumps({topic: [self.partition] for topic in self.topics})
+        if self.group and "group.id" not in self.settings:
+            options["groupIdPrefix"] = self.group
+        if max_per_batch:
+            options["maxOffsetsPerTrigger"] = str(max_per_batch)
+        if min_per_batch:
+            options["minOffsetsPerTrigger"] = str(min_per_batch)
+        return options | {f"kafka.{name}": value for name, value in self.settings.items()}
+
+
+# -- the definition -------------------------------------------------------------------------------------------------
+
+
+def kafka_source(catalog: Catalog, endpoint: ReceivedEndpoint, given: Mapping[str, str]) -> KafkaSource:
+    """What the definition of an endpoint says, its credentials, and settings of the Kafka client, as what to read.
+
+    Raises: not-receivable, incomplete-endpoint, bad-address, bad-option, missing-context, missing-credentials,
+    bad-setting
+    """
+    if family(endpoint.protocol) != "KAFKA":
+        message = f"'{endpoint.xid}' has the protocol {endpoint.protocol}; only KAFKA can be streamed"
+        raise endpoint.problem("not-receivable", "protocol", message, "KAFKA", endpoint.protocol)
+    for name in given.keys() & OWN_SETTINGS.keys():
+        raise WirebookError(Problem("bad-setting", f"'{name}' cannot be set: {OWN_SETTINGS[name]}"))
+    addresses = (given.get("bootstrap.servers") or endpoint.bootstrap_servers()).split(",")
+    servers = ",".join(SCHEME.sub("", address.strip()) for address in addresses)
+    security = _security(endpoint, _protocol_of(endpoint, addresses), given)
+    return KafkaSource(
+        endpoint.xid,
+        _topics(catalog, endpoint),
+        servers,
+        {**DEFAULTS, **security, **given, "bootstrap.servers": servers},
+        partition=endpoint.option("partition"),
+        group=endpoint.option("consumergroup"),
+        offset_reset=endpoint.option("autooffsetreset"),
+    )
+
+
+def _topics(catalog: Catalog, endpoint: ReceivedEndpoint) -> tuple[str, ...]:
+    """The topic of the endpoint, or those that its messages have as constants.
+
+    Raises: incomplete-endpoint, missing-context, bad-option
+    """
+    if topic := endpoint.option("topic"):
+        return (topic,)
+    definitions = catalog.definitions
+    members = [definitions[xid] for xid in catalog.scopes[endpoint.xid].members or () if xid in definitions]
+    named = {
+        str(constraint.declared)
+        for message in members
+        for constraint in message.constraints
+        if (constraint.slot.section, constraint.slot.name) == (BARE, "topic") and constraint.literal is not None
+    }
+    return tuple(sorted(named)) or (endpoint.required("topic", "its messages have no topics without placeholders"),)
+
+
+def _protocol_of(endpoint: ReceivedEndpoint, addresses: Iterable[str]) -> str | None:
+    """The security protocol that the addresses name: ``SSL://host:port``, or a member ``security.protocol``.
+
+    Raises: bad-address
+    """
+    schemes = {match[1].upper() for address in addresses if (match := SCHEME.match(address.strip()))}
+    entries = endpoint.option("endpoints") or []
+    schemes |= {str(entry.get(PROTOCOL) or "").upper() for entry in entries if isinstance(entry, dict)}
+    protocols = sorted(schemes & {*KAFKA_SECURITY})
+    if len(protocols) > 1:
+        message = f"the addresses name several security protocols: {', '.join(protocols)}"
+        raise endpoint.problem("bad-address", ("protocoloptions", "endpoints"), message, KAFKA_SECURITY, protocols)
+    return next(iter(protocols), None)
+
+
+# -- security -------------------------------------------------------------------------------------------------------
+
+
+def _security(endpoint: ReceivedEndpoint, protocol: str | None, given: Mapping[str, str]) -> dict[str, str]:
+    """The settings of TLS and SASL, except those that are given.
+
+    Raises: missing-credentials, bad-setting
+    """
+    credentials = endpoint.credentials
+    entries = [entry for entry in endpoint.option("authorization") or () if isinstance(entry, dict)]
+    mechanism = given.get(MECHANISM) or next(filter(None, map(_mechanism_of, entries)), None)
+    uses_certificates = any(str(entry.get("type")).casefold() == "x509cert" for entry in entries)
+    guessed = "PLAINTEXT"
+    if mechanism or credentials.username or JAAS in given:
+        guessed = "SASL_SSL"
+    elif uses_certificates or credentials.cafile or credentials.certfile:
+        guessed = "SSL"
+    chosen = (given.get(PROTOCOL) or protocol or guessed).upper()
+    if chosen not in KAFKA_SECURITY:
+        message = f"'{PROTOCOL}' must be one of {', '.join(KAFKA_SECURITY)}; got '{chosen}'"
+        raise WirebookError(Problem("bad-setting", message, expected=KAFKA_SECURITY, actual=chosen))
+    settings = {PROTOCOL: chosen, **_certificates(endpoint)}
+    if not chosen.startswith("SASL_"):
+        return settings
+    settings[MECHANISM] = mechanism = mechanism or "PLAIN"
+    if JAAS in given:
+        return settings
+    if mechanism not in LOGIN_MODULES:
+        hint = f"set '{JAAS}' in the file of --client-config, as for Kafka's own tools"
+        raise _missing_credentials(endpoint, mechanism, hint)
+    if not credentials.username or not credentials.password:
+        raise _missing_credentials(
+            endpoint,
+            mechanism,
+            f"set {variable_of(endpoint.xid, 'username')} and "
+            f"{variable_of(endpoint.xid, 'password')}, or name a file with --secrets",
+        )
+    user, password = (re.sub(r'(["\\])', r"\\\1", text) for text in (credentials.username, credentials.password))
+    return settings | {JAAS: f'{LOGIN_MODULES[mechanism]} required username="{user}" password="{password}";'}
+
+
+def _mechanism_of(authorization: Mapping[str, Any]) -> str | None:
+    """The SASL mechanism of an entry of `authorization`; None if it is of another kind."""
+    kind = str(authorization.get("type") or "").casefold()
+    if kind == "sasl" or (not kind and authorization.get("mechanism")):
+        return str(authorization.get("mechanism") or "PLAIN").upper()
+    return {"plain": "PLAIN", "oauth2": "OAUTHBEARER"}.get(kind)
+
+
+def _missing_credentials(endpoint: ReceivedEndpoint, mechanism: str, hint: str) -> WirebookError:
+    message = f"'{endpoint.xid}' needs credentials for the SASL mechanism {mechanism}"
+    error = endpoint.problem("missing-credentials", ("protocoloptions", "authorization"), message)
+    return WirebookError(*(replace(problem, hint=hint) for problem in error.problems))
+
+
+def _certificates(endpoint: ReceivedEndpoint) -> dict[str, str]:
+    """The settings for the PEM files of the credentials.
+
+    Raises: bad-setting
+    """
+    credentials, settings = endpoint.credentials, dict[str, str]()
+    try:
+        if credentials.cafile:
+            settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": _read(credentials.cafile)}
+        if credentials.certfile:
+            key = _read(credentials.keyfile or credentials.certfile)
+            chain = {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": _read(credentials.certfile)}
+            settings |= chain | {"ssl.keystore.key": key}
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"the certificates of '{endpoint.xid}' cannot be read: {error}"
+        raise WirebookError(Problem("bad-setting", message, xid=endpoint.xid)) from error
+    return settings
+
+
+def _read(file: str) -> str:
+    return Path(file).read_text("utf-8")
+
+
+# -- settings -------------------------------------------------------------------------------------------------------
+
+
+def client_settings(file: Path | None) -> dict[str, str]:
+    """Settings of the Kafka client in a properties file. Errors never contain its content.
+
+    Raises: unreadable-file, bad-setting
+    """
+    if file is None:
+        return {}
+    try:
+        return dict(parse_properties(file.read_text("utf-8")))
+    except OSError as error:
+        message = f"'{file}' cannot be read: {error.strerror or error}"
+        raise WirebookError(Problem("unreadable-file", message, file=str(file))) from error
+    except ValueError:
+        message = f"'{file}' is not a properties file in UTF-8: each line must be NAME=VALUE"
+        raise WirebookError(Problem("bad-setting", message, file=str(file))) from None
+
+
+def parse_properties(text: str) -> Iterator[tuple[str, str]]:
+    """Yield names and values of a properties file: comments, continued lines and escapes as Java reads them.
+
+    Raises: ValueError
+    """
+    joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*", r"\1", text)
+    for line in joined.splitlines():
+        stripped = line.strip(" \t\f")
+        if not stripped or stripped[0] in "#!":
+            continue
+        parts = re.match(r"((?:[^\\=:\s]|\\.)+)\s*[=:]?\s*(.*)", stripped)
+        if parts is None:
+            raise ValueError(line)
+        yield _unescaped(parts[1]), _unescaped(parts[2])
+
+
+def _unescaped(text: str) -> str:
+    known = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+    def character(match: re.Match[str]) -> str:
+        return chr(int(match[1], 16)) if match[1] else known.get(match[2], match[2])
+
+    return re.sub(r"\\(?:u([0-9A-Fa-f]{4})|(.))", character, text)
+
+
+def starting_offsets(text: str, topics: Iterable[str]) -> str:
+    """Check where to start: ``earliest``, ``latest``, or offsets as JSON: topic to partition to offset.
+
+    Raises: ValueError, with what is wrong
+    """
+    if text in ("earliest", "latest"):
+        return text
+    expected = 'earliest, latest, or JSON such as {"orders": {"0": 42, "1": -2}} (-2: earliest, -1: latest)'
+    try:
+        offsets = json.loads(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not one of {expected}") from None
+    if not isinstance(offsets, dict) or not all(isinstance(partitions, dict) for partitions in offsets.values()):
+        raise ValueError(f"'{text}' is not one of {expected}")
+    if {*offsets} != {*topics}:
+        raise ValueError(f"it has offsets of {sorted(offsets)}, but the endpoint has the topics {sorted(topics)}")
+    for topic, partitions in offsets.items():
+        for partition, offset in partitions.items():
+            if not partition.isdecimal() or type(offset) is not int or offset < -2:
+                raise ValueError(f"'{topic}' has {json.dumps({partition: offset})}; expected a partition and an offset")
+    return json.dumps(offsets)

@@ -1,0 +1,391 @@
+"""Land an endpoint as a streaming query: `wirebook stream`.
+
+Each micro-batch refreshes the catalogue, lands by `land_batch`, and is reported. A stop is asked for by an event: the
+batch that runs is finished, and the next one, if Spark has begun it, is refused and read again by the next run.
+
+Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from wirebook.catalog import Catalog
+from wirebook.catalog.load import documents_in
+from wirebook.landing.job import LandOptions
+from wirebook.landing.runs.report import Report
+from wirebook.landing.stores.locations import AnyPath, location_of
+from wirebook.problems import Problem, Severity, WirebookError
+from wirebook.spark.job import land_batch
+from wirebook.spark.kafka import KafkaSource
+from wirebook.spark.kafka_admin import check_topics
+from wirebook.spark.runner import spark_failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["BatchReport", "LiveCatalog", "StreamJob", "checkpoint_of", "run_stream"]
+
+POLL_SECONDS: Final = 0.2
+LOCK_SECONDS: Final = 60.0
+"""How long a batch waits for another run that writes to the target."""
+COMMIT_SECONDS: Final = 10.0
+"""How long a stop waits until Spark has written that a batch is done; else it runs again, and is skipped."""
+RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+"""Waits between attempts to reach a broker again; the last one repeats."""
+REGISTRY_SECONDS: Final = 30.0
+"""How often a registry is asked whether the catalogue has changed. Files are looked at before every batch."""
+METRICS_DEFECT: Final = 'Cannot invoke "scala.collection.IterableOps.map(scala.Function1)" because the return value'
+"""Spark 4.1 fails so after it has committed the first batch, if that one had been begun by an earlier run
+(KafkaMicroBatchStream.metrics). Starting the query again suffices."""
+SETTINGS: Final = {
+    "spark.sql.streaming.numRecentProgressUpdates": "20",
+    "spark.sql.redaction.options.regex": "(?i)url|password|jaas|secret|token|keystore|truststore",
+    "spark.sql.streaming.stopTimeout": "60s",
+}
+
+
+class StopRequest(Protocol):
+    """Whether a stream has to stop. A `threading.Event` is one, but must not be set in a signal handler."""
+
+    def is_set(self) -> bool: ...
+    def wait(self, seconds: float, /) -> bool:
+        """Wait until it is set or the time is over; returns whether it is set."""
+
+
+@dataclass(slots=True)
+class BatchReport:
+    """A batch of a stream that has landed. `lag` is the number of messages that the broker has and the stream has not
+    read yet, None if it is not known."""
+
+    batch: int
+    report: Report
+    catalogue: str
+    lag: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints for the batch."""
+        counts = {name: getattr(self.report, name) for name in ("read", "landed", "dead_lettered", "skipped")}
+        tables = {name: table["rows"] for name, table in self.report.tables().items()}
+        rest = {"tables": tables, "seconds": round(self.report.seconds, 3), "lag": self.lag}
+        return {"batch": self.batch} | counts | rest | {"catalogue": self.catalogue}
+
+
+@dataclass(slots=True)
+class StreamJob:
+    """A stream to run.
+
+    Shape: `starting` as in `starting_offsets`. `trigger` has the arguments of Spark's `trigger`; it is `continuous` if
+    the stream goes on until it is stopped. `checkpoint` is the folder of the query's progress, a path or URL.
+    """
+
+    source: KafkaSource
+    to: AnyPath
+    name: str
+    checkpoint: str
+    starting: str
+    trigger: Mapping[str, Any]
+    continuous: bool = True
+    max_per_batch: int | None = None
+    min_per_batch: int | None = None
+    fail_on_data_loss: bool = True
+    options: LandOptions = field(default_factory=LandOptions)
+
+
+def checkpoint_of(to: AnyPath, name: str) -> str:
+    """The default checkpoint of a query with this name: a folder of the target.
+
+    Raises: bad-setting, if the target is in an object store, which Spark needs further jars to write to
+    """
+    folder = location_of(to)
+    if isinstance(folder, Path):
+        return (folder / "_wirebook" / "checkpoints" / name).absolute().as_uri()
+    message = f"the target '{folder}' is in an object store, so the query's progress needs a place of its own"
+    raise WirebookError(Problem("bad-setting", message, hint="name a folder with --checkpoint"))
+
+
+# -- the catalogue --------------------------------------------------------------------------------------------------
+
+
+class LiveCatalog:
+    """The catalogue of a stream: the newest usable one of its sources.
+
+    A catalogue is not usable if a source cannot be read, if it lacks the endpoint, or if it has errors that the one in
+    use does not have. Then the one in use stays, and `note` is called with the reason.
+    """
+
+    def __init__(
+        self, catalog: Catalog, sources: Sequence[str], endpoint: str, note: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.catalog, self._sources, self._endpoint, self._note = catalog, sources, endpoint, note
+        self._has_registry = any("://" in source for source in sources)
+        self._state, self._asked = self._files(), time.monotonic()
+
+    def refresh(self) -> Catalog:
+        """Read the sources again if they changed; returns the catalogue to use."""
+        state, is_due = self._files(), time.monotonic() - self._asked >= REGISTRY_SECONDS
+        if state == self._state and not (self._has_registry and is_due):
+            return self.catalog
+        self._state, self._asked = state, time.monotonic()
+        try:
+            newest = self.catalog.refreshed()
+            self._check(newest)
+        except WirebookError as error:
+            self._note(f"the changed catalogue is not used: {error}")
+            return self.catalog
+        if newest is not self.catalog:
+            self._note(f"the catalogue changed: {self.catalog.fingerprint[:8]} is now {newest.fingerprint[:8]}")
+            self.catalog = newest
+        return self.catalog
+
+    def _check(self, newest: Catalog) -> None:
+        """Raises: WirebookError if the catalogue is not usable"""
+        newest.check_endpoint(self._endpoint)
+        if newest.registry.unread:
+            raise WirebookError(*newest.registry.unread)
+        known = {(problem.code, problem.pointer) for problem in self.catalog.diagnostics}
+        errors = [problem for problem in newest.diagnostics if problem.severity is Severity.ERROR]
+        if added := [problem for problem in errors if (problem.code, problem.pointer) not in known]:
+            raise WirebookError(*added)
+
+    def _files(self) -> list[tuple[str, int, int]]:
+        """Name, time of change and size of every document file."""
+        files: list[tuple[str, int, int]] = []
+        for path in map(Path, (source for source in self._sources if "://" not in source and source != "-")):
+            with suppress(OSError, WirebookError):
+                for file in documents_in(path) if path.is_dir() else [path]:
+                    with suppress(OSError):
+                        status = file.stat()
+                        files.append((str(file), status.st_mtime_ns, status.st_size))
+        return files
+
+
+# -- the query ------------------------------------------------------------------------------------------------------
+
+
+class _Stopping(Exception):
+    """Refuses a batch because the stream stops."""
+
+
+class _Batches:
+    """Lands the batches of a query, which Spark passes to `land` in a thread of its own."""
+
+    def __init__(self, job: StreamJob, live: LiveCatalog, stop: StopRequest) -> None:
+        self._job, self._live, self._stop = job, live, stop
+        self._running = threading.Lock()
+        self.landed: dict[int, BatchReport] = {}
+        """Batches that have landed and are not reported yet."""
+        self.failure: Exception | None = None
+
+    def land(self, frame: DataFrame, number: int) -> None:
+        """Land one batch; Spark calls it again if it raises."""
+        with self._running:
+            if self._stop.is_set():
+                raise _Stopping
+            try:
+                catalog = self._live.refresh()
+                report = self._land_when_free(frame, number, catalog)
+            except Exception as error:
+                self.failure = error
+                raise
+            self.landed[number] = BatchReport(number, report, catalog.fingerprint)
+
+    def _land_when_free(self, frame: DataFrame, number: int, catalog: Catalog) -> Report:
+        """Land a batch; waits if another run writes to the target.
+
+        Raises: WirebookError, as `land_batch`
+        """
+        end = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                return land_batch(frame, number, catalog, self._job.to, **self._job.options)
+            except WirebookError as error:
+                if error.problems[0].code != "target-locked" or time.monotonic() > end or self._stop.is_set():
+                    raise
+                time.sleep(POLL_SECONDS)
+
+    def finish(self) -> None:
+        """Wait for the batch that runs."""
+        with self._running:
+            pass
+
+
+def run_stream(
+    spark: SparkSession,
+    job: StreamJob,
+    live: LiveCatalog,
+    stop: StopRequest,
+    *,
+    on_start: Callable[[], None] = lambda: None,
+    on_batch: Callable[[BatchReport], None] = lambda _: None,
+    note: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Land what an endpoint sends, until `stop` is set or, unless the job is continuous, until all of it has landed.
+
+    A continuous stream waits for a broker that goes away, and goes on when it is back. Returns the sum of all batches.
+    `on_start` is called when the query has started: from then on, only `stop` should end it.
+
+    Raises: missing-jars, broker-unreachable, messages-lost, spark-failed, and those of `land_batch`
+    """
+    total, source = Report(), job.source
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    batches = _Batches(job, live, stop)
+
+    def report(query: StreamingQuery) -> None:
+        for batch in _reported(query, batches):
+            total.include(batch.report)
+            on_batch(batch)
+
+    with _masked(source.secrets), spark_failures():
+        check_topics(spark, source)
+        query = _start(spark, job, batches)
+        on_start()
+        while True:
+            failure = _follow(query, batches, stop, report)
+            if failure is None or (stop.is_set() and failure is not batches.failure):
+                break  # a batch that was refused because the stream stops is no failure
+            if METRICS_DEFECT not in str(failure):
+                if not (job.continuous and _is_of_broker(failure)) or stop.is_set():
+                    raise failure
+                note(f"the broker cannot be reached, trying again: {_first_line(failure)}")
+                _await_broker(spark, source, stop)
+            if stop.is_set():
+                break
+            query = _start(spark, job, batches)
+    return total
+
+
+def _start(spark: SparkSession, job: StreamJob, batches: _Batches) -> StreamingQuery:
+    """Raises: missing-jars"""
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 (half a second)
+
+    options = job.source.options(
+        starting=job.starting,
+        max_per_batch=job.max_per_batch,
+        min_per_batch=job.min_per_batch,
+        fail_on_data_loss=job.fail_on_data_loss,
+    )
+    try:
+        frame = spark.readStream.format("kafka").options(**options).load()
+    except AnalysisException as error:
+        if "kafka" not in str(error).casefold() or "data source" not in str(error).casefold():
+            raise
+        message = "this Spark session has no Kafka connector"
+        hint = "add the jars of `python -m wirebook.spark.jars FOLDER` to spark-submit, with --jars"
+        raise WirebookError(Problem("missing-jars", message, hint=hint)) from error
+    writer = frame.writeStream.queryName(job.name).foreachBatch(batches.land)
+    return writer.option("checkpointLocation", job.checkpoint).trigger(**job.trigger).start()
+
+
+def _follow(
+    query: StreamingQuery, batches: _Batches, stop: StopRequest, report: Callable[[StreamingQuery], None]
+) -> Exception | None:
+    """Wait until a query ends or is stopped; returns why it failed."""
+    batches.failure, failure = None, None
+    try:
+        while query.isActive and not stop.wait(POLL_SECONDS):
+            report(query)
+        if stop.is_set():
+            batches.finish()
+            end = time.monotonic() + COMMIT_SECONDS
+            while batches.landed and query.isActive and time.monotonic() < end:  # Spark still has to commit the batch
+                time.sleep(POLL_SECONDS / 4)
+                report(query)
+            query.stop()
+        query.awaitTermination()
+    except Exception as error:  # StreamingQueryException, or py4j's if Java is gone
+        failure = batches.failure or error
+    report(query)
+    return failure
+
+
+def _reported(query: StreamingQuery, batches: _Batches) -> Iterator[BatchReport]:
+    """The batches that Spark has finished, with their lag; after the end of a query, all that have landed."""
+    if not batches.landed:
+        return
+    progress, is_active = {}, False
+    with suppress(Exception):  # Java may be gone
+        is_active = query.isActive
+        progress = {update["batchId"]: _lag(json.loads(update.json)) for update in query.recentProgress}
+    for number in sorted(batches.landed):
+        if number in progress or not is_active:
+            batch = batches.landed.pop(number)
+            batch.lag = progress.get(number)
+            yield batch
+
+
+def _lag(progress: Mapping[str, Any]) -> int | None:
+    """The messages between the end of a batch and the newest ones."""
+    lag = 0
+    for source in progress.get("sources", ()):
+        read, latest = source.get("endOffset"), source.get("latestOffset")
+        if not isinstance(read, dict) or not isinstance(latest, dict):
+            return None
+        for topic, partitions in latest.items():
+            lag += sum(offset - read.get(topic, {}).get(number, 0) for number, offset in partitions.items())
+    return lag
+
+
+# -- failures -------------------------------------------------------------------------------------------------------
+
+_OF_BROKER: Final = re.compile(
+    r"kafka\S*\.(?:\w*Timeout\w*|\w*Disconnect\w*|Network\w*|\w*NotAvailable\w*|NotLeader\w*|NotCoordinator\w*|"
+    r"Coordinator\w*|KafkaException: Failed to create new KafkaAdminClient)|org\.apache\.kafka\S*Exception: Timed out"
+)
+
+
+def _is_of_broker(failure: Exception) -> bool:
+    """Whether a query failed because of a broker that may come back."""
+    return any(_OF_BROKER.search(str(error)) for error in _chain(failure))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _first_line(error: Exception) -> str:
+    match = re.search(r"kafka\S*?(\w+(?:Exception|Error): [^\n]*)", "\n".join(map(str, _chain(error))))
+    return match[1].partition(" SQLSTATE")[0] if match else str(error).partition("\n")[0]
+
+
+def _await_broker(spark: SparkSession, source: KafkaSource, stop: StopRequest) -> None:
+    attempt = 0
+    while not stop.wait(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]):
+        attempt += 1
+        try:
+            check_topics(spark, source)
+        except WirebookError as error:
+            if error.problems[0].code != "broker-unreachable":
+                raise
+        else:
+            return
+
+
+@contextmanager
+def _masked(secrets: Sequence[str]) -> Iterator[None]:
+    """Raise problems without secrets, whatever Spark or Kafka put into their messages."""
+    try:
+        yield
+    except WirebookError as error:
+        if not any(secret in f"{problem.message}{problem.hint}" for problem in error.problems for secret in secrets):
+            raise
+        raise WirebookError(*(_without(problem, secrets) for problem in error.problems)) from None
+
+
+def _without(problem: Problem, secrets: Sequence[str]) -> Problem:
+    message = problem.message
+    for secret in sorted(secrets, key=len, reverse=True):
+        message = message.replace(secret, "***")
+    return Problem(problem.code, message, hint=problem.hint)

@@ -1,0 +1,361 @@
+"""`wirebook stream` with Apache Kafka itself: what lands, restarts, kills, a broker that goes away, SASL_SSL."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Message, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.brokers.kafka import SCRAM_USERS, USERS, KafkaBroker
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kafka")]
+
+SECONDS = 240
+PROGRAM = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\nfrom wirebook.cli import main; main()"
+)
+SEEN: dict[str, Any] = {
+    "envelope": "CloudEvents/1.0",
+    "envelopemetadata": {
+        "type": {"value": "seen"},
+        "source": {"type": "uritemplate", "value": "/plants/{plant}"},
+    },
+    "dataschemaformat": "JsonSchema/draft-07",
+    "dataschema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+}
+Headers = list[tuple[str, bytes | None]]
+
+
+class Topic:
+    """A topic of two partitions, a catalogue with an endpoint for it, and a target folder."""
+
+    def __init__(self, kafka: KafkaBroker, folder: Path, **options: Any) -> None:
+        self.name, self.folder = f"t-{uuid.uuid4().hex[:8]}", folder
+        self.kafka, self.target, self.catalogue = kafka, folder / "tables", folder / "catalogue.json"
+        self.acknowledged: dict[tuple[str, int], Message] = {}
+        self.write_catalogue({"seen": SEEN}, **options)
+        self._producer = Producer({"bootstrap.servers": kafka.plain, "linger.ms": 1, "log_level": 0})
+        admin = AdminClient({"bootstrap.servers": kafka.plain})
+        admin.create_topics([NewTopic(self.name, 2, 1)])[self.name].result()
+
+    def write_catalogue(self, messages: Mapping[str, Any], **options: Any) -> None:
+        options = {"endpoints": [{"bootstrap.servers": [self.kafka.plain]}]} | options
+        endpoint = {
+            "usage": ["consumer"],
+            "protocol": "KAFKA",
+            "protocoloptions": {"topic": self.name, "consumergroup": "lake"} | options,
+            "messagegroups": ["/messagegroups/g"],
+        }
+        document = {
+            "specversion": "1.0-rc4",
+            "endpoints": {"e": endpoint},
+            "messagegroups": {"g": {"messages": messages}},
+        }
+        partial = self.catalogue.with_suffix(".part")
+        partial.write_text(json.dumps(document))
+        partial.rename(self.catalogue)
+
+    def send(self, value: bytes | None, headers: Headers, key: bytes | None = b"k", partition: int = 0) -> None:
+        self._producer.produce(self.name, value, key, partition, headers=headers, on_delivery=self._note)
+        self._producer.poll(0)
+
+    def send_events(self, numbers: Iterable[int], type_: str = "seen") -> None:
+        """CloudEvents; every tenth has an invalid payload."""
+        for number in numbers:
+            headers = [(f"ce_{name}", value.encode()) for name, value in attributes(number, type_).items()]
+            value = b'{"n": "x"}' if number % 10 == 0 else b'{"n": %d}' % number
+            self.send(value, [*headers, ("content-type", b"application/json")], partition=number % 2)
+        self.flush()
+
+    def flush(self) -> None:
+        assert self._producer.flush(SECONDS) == 0
+
+    def _note(self, error: Any, message: Message) -> None:
+        assert error is None, error
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None
+        assert offset is not None
+        self.acknowledged[f"kafka:{self.name}/{partition}", offset] = message
+
+    def arguments(self, *more: str) -> list[str]:
+        arguments = ["--endpoint", "/endpoints/e", "--catalog", str(self.catalogue), "--to", str(self.target)]
+        return ["stream", *arguments, "--json", *more]
+
+    def rows(self, table: str = "*") -> list[dict[str, Any]]:
+        files = sorted(self.target.glob(f"{table}/*.parquet"))
+        return [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
+
+    def places(self) -> Counter[tuple[str, int]]:
+        """How often each message is in a table or in the dead letters."""
+        return Counter((row["_file"], row["_line"]) for row in self.rows())
+
+    def check_landed(self) -> None:
+        """Every acknowledged message is in exactly one table or once in the dead letters."""
+        places = self.places()
+        assert not [place for place, count in places.items() if count > 1]
+        assert places.keys() == self.acknowledged.keys()
+
+
+def attributes(number: int, type_: str) -> dict[str, str]:
+    return {"specversion": "1.0", "id": str(number), "source": f"/plants/p{number % 3}", "type": type_}
+
+
+@contextmanager
+def started(environment: Mapping[str, str], arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """A command that runs; it is killed at the end."""
+    pipe, command = subprocess.PIPE, [sys.executable, "-c", PROGRAM, *arguments]
+    variables = os.environ | {**environment}
+    with subprocess.Popen(
+        command, env=variables, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def run(environment: Mapping[str, str], arguments: list[str], code: int = 0) -> tuple[list[dict[str, Any]], str]:
+    """The objects that a command prints, and its standard error."""
+    with started(environment, arguments) as process:
+        out, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == code, err
+    assert "Traceback" not in err
+    assert "\tat " not in err
+    return [json.loads(line) for line in out.splitlines()], err
+
+
+class Watched:
+    """A command that runs, and the lines that it has printed."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process, self.batches, self.notes = process, list[dict[str, Any]](), list[str]()
+        self._threads = [threading.Thread(target=self._read_out), threading.Thread(target=self._read_notes)]
+        for thread in self._threads:
+            thread.start()
+
+    def _read_out(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.batches.append(json.loads(line))
+
+    def _read_notes(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self.notes.append(line)
+
+    def wait_for(self, condition: Any) -> None:
+        end = time.monotonic() + SECONDS
+        while not condition():
+            assert self.process.poll() is None, self.notes
+            assert time.monotonic() < end, (self.batches, self.notes)
+            time.sleep(0.1)
+
+    def read(self) -> int:
+        return sum(batch["read"] for batch in self.batches if "batch" in batch)
+
+    def end(self, number: int) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(SECONDS)
+        for thread in self._threads:
+            thread.join()
+        assert "Traceback" not in "".join(self.notes)
+        assert "\tat " not in "".join(self.notes)
+        return code
+
+
+def test_headers_keys_nulls_and_offsets_are_kept(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
+) -> None:
+    topic = Topic(kafka, tmp_path)
+    event: Headers = [(f"ce_{name}", value.encode()) for name, value in attributes(1, "seen").items()]
+    event.append(("content-type", b"application/json"))
+    odd: Headers = [("x", b"2"), ("x", b"1"), ("none", None), ("bytes", b"\xff\xfe"), ("", b""), ("x", b"2")]
+    topic.send(b'{"n": 1}', [*event, *odd], key=None, partition=1)
+    topic.send(None, event, key=b"\xff")  # a tombstone
+    topic.send(b"\x00\xff", odd, key=None, partition=1)
+    topic.send(b"", [], key=b"")
+    topic.send(None, [], key=None, partition=1)
+    topic.flush()
+    lines, _ = run(kafka_java, topic.arguments("--available-now"))
+    assert [lines[0][name] for name in ("batch", "read", "landed", "dead_lettered", "lag")] == [0, 5, 2, 3, 0]
+    assert lines[-1]["read"] == 5
+    topic.check_landed()
+    seen = {(row["_file"].rpartition("/")[2], row["_line"], row["_index"]): row for row in topic.rows("g__seen")}
+    assert {place: (row["n"], row["_tombstone"], row["ctx_plant"]) for place, row in seen.items()} == {
+        ("1", 0, 0): (1, False, "p1"),
+        ("0", 0, 0): (None, True, "p1"),
+    }
+    dead = {
+        (row["_file"].rpartition("/")[2], row["_line"]): orjson.loads(row["raw"]) for row in topic.rows("dead_letters")
+    }
+    raw = dead["1", 1]
+    assert raw["headers"] == [
+        ["x", "2"],
+        ["x", "1"],
+        ["none", None],
+        ["bytes", {"base64": base64.b64encode(b"\xff\xfe").decode()}],
+        ["", ""],
+        ["x", "2"],
+    ]
+    assert (raw["topic"], raw["partition"], raw["offset"]) == (topic.name, 1, 1)
+    assert raw["value"] == {"base64": base64.b64encode(b"\x00\xff").decode()}
+    assert raw.get("key") is None
+    sent = topic.acknowledged[f"kafka:{topic.name}/1", 1].timestamp()[1]
+    milliseconds = f"{sent % 1000:03}".rstrip("0")
+    assert raw["timestamp"].startswith(time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(sent // 1000)))
+    assert milliseconds in raw["timestamp"].partition(".")[2]
+    assert [(dead[place].get("key"), dead[place].get("value")) for place in (("0", 1), ("1", 2))] == [
+        ("", ""),
+        (None, None),
+    ]
+
+
+def test_next_run_continues_and_starting_offsets_are_respected(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
+) -> None:
+    topic = Topic(kafka, tmp_path)
+    topic.send_events(range(100))
+    offsets = json.dumps({topic.name: {"0": 40, "1": -2}})
+    lines, _ = run(kafka_java, topic.arguments("--available-now", "--from", offsets, "--max-per-batch", "25"))
+    assert lines[-1]["read"] == 60
+    assert [line["lag"] for line in lines[:-1]][-1] == 0
+    assert len(lines) > 3
+    topic.send_events(range(100, 120))
+    lines, _ = run(kafka_java, topic.arguments("--once"))
+    assert [(line["read"], line["skipped"]) for line in lines] == [(20, 0), (20, 0)]
+    lines, _ = run(kafka_java, topic.arguments("--once", "--name", "again", "--from", "earliest"))
+    assert [(line["read"], line["skipped"]) for line in lines] == [(40, 80), (40, 80)]
+    topic.check_landed()
+
+
+def test_messages_of_unknown_types_are_dead_letters(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
+) -> None:
+    topic = Topic(kafka, tmp_path)
+    topic.send_events(range(50), "unknown")
+    lines, _ = run(kafka_java, topic.arguments("--available-now"))
+    assert (lines[-1]["landed"], lines[-1]["outcomes"]) == (0, {"unexpected": 50})
+    topic.check_landed()
+
+
+def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path) -> None:
+    topic = Topic(kafka, tmp_path)
+    more = json.loads(json.dumps(SEEN).replace('"seen"', '"more"'))
+    with started(kafka_java, topic.arguments("--interval", "0s")) as process:
+        stream = Watched(process)
+        topic.send_events(range(1, 9), "more")
+        stream.wait_for(lambda: stream.read() == 8)
+        topic.write_catalogue({"seen": SEEN, "more": more})
+        topic.send_events(range(11, 19), "more")
+        stream.wait_for(lambda: stream.read() == 16)
+        topic.catalogue.write_text("{")
+        topic.send_events(range(21, 29), "more")
+        stream.wait_for(lambda: stream.read() == 24)
+        assert stream.end(signal.SIGINT) == 130
+    assert stream.notes[-1] == "interrupted\n"
+    assert any(note.startswith("the catalogue changed: ") for note in stream.notes)
+    assert any(note.startswith("the changed catalogue is not used: ") for note in stream.notes)
+    assert len({batch["catalogue"] for batch in stream.batches if "batch" in batch}) == 2
+    assert sorted(row["n"] for row in topic.rows("g__more")) == [*range(11, 19), *range(21, 29)]
+    topic.check_landed()
+
+
+def test_stream_waits_for_a_broker_that_restarts(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
+) -> None:
+    topic = Topic(kafka, tmp_path)
+    with started(kafka_java, topic.arguments("--interval", "0s", "--max-per-batch", "50")) as process:
+        stream = Watched(process)
+        topic.send_events(range(200))
+        stream.wait_for(lambda: stream.read() >= 50)
+        kafka.kill()
+        time.sleep(3)
+        kafka.start()
+        topic.send_events(range(200, 300))
+        stream.wait_for(lambda: stream.read() == 300)
+        assert stream.end(signal.SIGTERM) == 0
+    topic.check_landed()
+
+
+def test_killed_stream_lands_every_message_once(kafka: KafkaBroker, tmp_path: Path) -> None:
+    """The driver is killed at random moments while messages arrive."""
+    topic, dice = Topic(kafka, tmp_path), random.Random(time.time_ns())
+    kills = int(os.environ.get("WIREBOOK_KILLS", "3"))
+    arguments = topic.arguments("--interval", "0s", "--max-per-batch", "40")
+    numbers, is_over = iter(range(1_000_000)), threading.Event()
+
+    def produce() -> None:
+        while not is_over.wait(0.05):
+            topic.send_events([next(numbers) for _ in range(5)])
+
+    producer = threading.Thread(target=produce)
+    producer.start()
+    try:
+        for _ in range(kills):
+            with started({}, arguments) as process:
+                stream = Watched(process)
+                stream.wait_for(lambda s=stream: any(note.startswith("streaming") for note in s.notes))
+                time.sleep(dice.uniform(0, 8))
+                process.kill()
+    finally:
+        is_over.set()
+        producer.join()
+    run({}, topic.arguments("--available-now"))
+    assert len(topic.acknowledged) > 100
+    topic.check_landed()
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_sasl_ssl_with_credentials_that_are_stored_nowhere(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path, mechanism: str
+) -> None:
+    authorization = [{"type": "SASL", "mechanism": mechanism}]
+    topic = Topic(kafka, tmp_path, endpoints=[{"bootstrap.servers": [kafka.tls]}], authorization=authorization)
+    topic.send_events(range(20))
+    ((user, password),) = (USERS if mechanism == "PLAIN" else SCRAM_USERS).items()
+    secrets = tmp_path / "secrets.json"
+    secrets.write_text(json.dumps({"/endpoints/e": {"username": user, "cafile": str(kafka.certificate)}}))
+    arguments = topic.arguments("--available-now", "--secrets", str(secrets))
+    _, err = run(kafka_java, arguments, code=2)
+    assert "[missing-credentials]; set WIREBOOK_E_USERNAME" in err
+    assert "/endpoints/e/protocoloptions/authorization" in err
+    _, refused = run(kafka_java | {"WIREBOOK_E_PASSWORD": "wrong-" + password}, arguments, code=2)
+    assert f"the broker at {kafka.tls} refuses the connection (SASL_SSL with {mechanism})" in refused
+    lines, accepted = run(kafka_java | {"WIREBOOK_E_PASSWORD": password}, arguments)
+    assert lines[-1]["read"] == 20
+    stored = b"".join(path.read_bytes() for path in topic.target.rglob("*") if path.is_file())
+    assert len(stored) > 1000
+    assert password.encode() not in stored
+    assert password not in f"{lines}{refused}{accepted}"
+    topic.check_landed()
+
+
+def test_unreachable_broker_and_missing_topic_are_one_line(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
+) -> None:
+    topic = Topic(kafka, tmp_path, topic="no-such-topic")
+    _, err = run(kafka_java, topic.arguments("--available-now"), code=2)
+    assert f"error: the broker at {kafka.plain} does not have the topic 'no-such-topic' [unknown-topic]" in err
+    config = tmp_path / "client.properties"
+    config.write_text("bootstrap.servers=127.0.0.1:1\n")
+    _, err = run(kafka_java, topic.arguments("--available-now", "--client-config", str(config)), code=2)
+    assert "error: the broker at 127.0.0.1:1 did not answer within 15 seconds [broker-unreachable]" in err
+    assert not topic.target.exists()
