@@ -259,7 +259,7 @@ def test_messages_of_unknown_types_are_dead_letters(
 def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path) -> None:
     topic = Topic(kafka, tmp_path)
     more = json.loads(json.dumps(SEEN).replace('"seen"', '"more"'))
-    with started(kafka_java, topic.arguments("--interval", "0s")) as process:
+    with started(kafka_java, topic.arguments("--interval", "0")) as process:
         stream = Watched(process)
         topic.send_events(range(1, 9), "more")
         stream.wait_for(lambda: stream.read() == 8)
@@ -282,7 +282,7 @@ def test_stream_waits_for_a_broker_that_restarts(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
 ) -> None:
     topic = Topic(kafka, tmp_path)
-    with started(kafka_java, topic.arguments("--interval", "0s", "--max-per-batch", "50")) as process:
+    with started(kafka_java, topic.arguments("--interval", "0", "--max-per-batch", "50")) as process:
         stream = Watched(process)
         topic.send_events(range(200))
         stream.wait_for(lambda: stream.read() >= 50)
@@ -299,7 +299,7 @@ def test_killed_stream_lands_every_message_once(kafka: KafkaBroker, tmp_path: Pa
     """The driver is killed at random moments while messages arrive."""
     topic, dice = Topic(kafka, tmp_path), random.Random(time.time_ns())
     kills = int(os.environ.get("WIREBOOK_KILLS", "3"))
-    arguments = topic.arguments("--interval", "0s", "--max-per-batch", "40")
+    arguments = topic.arguments("--interval", "0", "--max-per-batch", "40")
     numbers, is_over = iter(range(1_000_000)), threading.Event()
 
     def produce() -> None:

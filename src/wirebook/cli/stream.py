@@ -42,7 +42,9 @@ def stream(  # noqa: PLR0917 (options)
         bool, typer.Option("--available-now", help="Land what the topics have now, in several batches, and exit.")
     ] = False,
     once: Annotated[bool, typer.Option("--once", help="Land what the topics have now in one batch, and exit.")] = False,
-    interval: Annotated[str, typer.Option(help="Time between the starts of batches.")] = "10s",
+    interval: Annotated[
+        str, typer.Option(help="Time between the starts of batches, such as 30s; 0: no pause.")
+    ] = "10s",
     starting: Annotated[
         str | None,
         typer.Option(
@@ -123,7 +125,7 @@ def stream(  # noqa: PLR0917 (options)
         query,
         checkpoint or checkpoint_of(to, query),
         _starting_offsets(starting or source.offset_reset or "earliest", source.topics),
-        trigger={"processingTime": f"{round(seconds_of('--interval', interval) * 1000)} milliseconds"},
+        trigger={"processingTime": f"{0 if interval == '0' else seconds_of('--interval', interval):.0f} seconds"},
         max_per_batch=max_per_batch,
         min_per_batch=min_per_batch,
         fail_on_data_loss=fail_on_data_loss,
