@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Message, Producer
+from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.brokers.kafka import SCRAM_USERS, USERS, KafkaBroker
@@ -281,18 +281,40 @@ def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: 
 def test_stream_waits_for_a_broker_that_restarts(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
 ) -> None:
-    topic = Topic(kafka, tmp_path)
-    with started(kafka_java, topic.arguments("--interval", "0", "--max-per-batch", "50")) as process:
+    topic, config = Topic(kafka, tmp_path), tmp_path / "client.properties"
+    config.write_text("default.api.timeout.ms=3000\nrequest.timeout.ms=1000\n")  # Spark gives up after seconds
+    more = ["--interval", "0", "--max-per-batch", "50", "--client-config", str(config)]
+    with started(kafka_java, topic.arguments(*more)) as process:
         stream = Watched(process)
         topic.send_events(range(200))
         stream.wait_for(lambda: stream.read() >= 50)
         kafka.kill()
-        time.sleep(3)
-        kafka.start()
+        try:
+            stream.wait_for(lambda: any(note.startswith("the broker cannot be reached") for note in stream.notes))
+        finally:
+            kafka.start()
         topic.send_events(range(200, 300))
         stream.wait_for(lambda: stream.read() == 300)
         assert stream.end(signal.SIGTERM) == 0
     topic.check_landed()
+
+
+def test_messages_that_the_broker_deleted_stop_the_stream(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
+) -> None:
+    topic = Topic(kafka, tmp_path)
+    topic.send_events(range(20))
+    run(kafka_java, topic.arguments("--available-now"))
+    topic.send_events(range(20, 40))
+    admin = AdminClient({"bootstrap.servers": kafka.plain})
+    for deleted in admin.delete_records([TopicPartition(topic.name, 0, 15)]).values():
+        deleted.result()
+    _, err = run(kafka_java, topic.arguments("--available-now"), code=2)
+    assert "error: the broker no longer has messages that were not read: " in err
+    assert "[messages-lost]; run the command with --skip-lost" in err
+    lines, _ = run(kafka_java, topic.arguments("--available-now", "--skip-lost"))
+    assert lines[-1]["read"] == 15
+    assert topic.places().total() == 35
 
 
 def test_killed_stream_lands_every_message_once(kafka: KafkaBroker, tmp_path: Path) -> None:

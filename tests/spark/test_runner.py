@@ -58,6 +58,7 @@ def failure(start: Any) -> str:
         (RuntimeError(WORKER), "a Python worker ended unexpectedly; it was killed or ran out of memory"),
         (RuntimeError(PYTHON), "ZeroDivisionError: division by zero"),
         (RuntimeError("o1.x.\n: org.apache.spark.SparkException: Job 0 cancelled\n\tat a.b"), "Job 0 cancelled"),
+        (RuntimeError("[STREAM_FAILED] Query [id = 1] terminated with exception: no SQLSTATE: XXKST\n==="), "no"),
         (RuntimeError(), "RuntimeError"),
     ],
 )

@@ -7,6 +7,7 @@ returns one row: the encoded summary. No message passes through the JVM.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
@@ -102,6 +103,8 @@ def _cause(error: Exception) -> str:
         return "its Java process ended or cannot be reached"
     if WORKER_DIED in text:
         return "a Python worker ended unexpectedly; it was killed or ran out of memory"
+    if query := re.search(r"terminated with exception: (.*?)(?: SQLSTATE: \w+)?$", text, re.MULTILINE):
+        return query[1]
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     first = next((place for place, line in enumerate(lines) if "Exception: " in line), 0)
     unindented = (line for line in lines[first:] if not line[0].isspace() and not line.endswith(TRACEBACK))

@@ -256,7 +256,7 @@ def run_stream(
                 break  # a batch that was refused because the stream stops is no failure
             if METRICS_DEFECT not in str(failure):
                 if not (job.continuous and _is_of_broker(failure)) or stop.is_set():
-                    raise failure
+                    raise _explained(failure, source)
                 note(f"the broker cannot be reached, trying again: {_first_line(failure)}")
                 _await_broker(spark, source, stop)
             if stop.is_set():
@@ -347,6 +347,21 @@ _OF_BROKER: Final = re.compile(
 def _is_of_broker(failure: Exception) -> bool:
     """Whether a query failed because of a broker that may come back."""
     return any(_OF_BROKER.search(str(error)) for error in _chain(failure))
+
+
+_DATA_LOSS: Final = re.compile(r"Some data may have been lost.*?Reason:\s*([^\n]+)", re.DOTALL)
+
+
+def _explained(failure: Exception, source: KafkaSource) -> Exception:
+    """The failure of a query as a problem, if it has a code of its own."""
+    if lost := next(filter(None, (_DATA_LOSS.search(str(error)) for error in _chain(failure))), None):
+        message = f"the broker no longer has messages that were not read: {lost[1]}"
+        hint = "run the command with --skip-lost to continue without them"
+        return WirebookError(Problem("messages-lost", message, hint=hint))
+    if _is_of_broker(failure):
+        message = f"the broker at {source.servers} cannot be reached: {_first_line(failure)}"
+        return WirebookError(Problem("broker-unreachable", message, hint="run the command again to continue"))
+    return failure
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
