@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wirebook.cli.exit_codes import OK
+from wirebook.cli.exit_codes import CANNOT_RUN, OK
 from wirebook.cli.land import LocalOption, ReportOption, StageOption, print_reasons, print_staged
 from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption, TablesArgument
 from wirebook.cli.output import print_json, print_problems, print_table
@@ -72,7 +72,7 @@ def replay(  # noqa: PLR0917 (options)
         _print_report(report)
     if with_report and not dry_run:
         report_run(folder, before, quiet=as_json)
-    return OK
+    return CANNOT_RUN if report.has_errors else OK
 
 
 def _print_report(report: Report) -> None:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
 from wirebook.landing.tables.delta_statistics import file_statistics
-from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, place_files, sync_new
+from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, Upkeep, UpkeepOptions, place_files, sync_new
 from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
@@ -69,6 +69,32 @@ class DeltaFormat(ParquetFormat):
         paths = pa.table(table.get_add_actions(flatten=True))["path"].to_pylist()
         return sorted(folder / unquote(urlparse(path).path) for path in paths)
 
+    def maintain(self, folder: Location, options: UpkeepOptions) -> Upkeep:
+        """Compact small files, write a checkpoint of the log, and delete files that neither the current version nor
+        one younger than the retention has, those of killed runs among them."""
+        from deltalake import DeltaTable  # noqa: PLC0415
+
+        if not DeltaTable.is_deltatable(str(folder), STORAGE):
+            return Upkeep(folder.name, 0)
+        table = DeltaTable(str(folder), storage_options=STORAGE)
+        files, compacted = len(table.file_uris()), 0
+        if options.compacts and options.dry_run:
+            compacted = _small_files(table, options.target_bytes)
+        elif options.compacts and _small_files(table, options.target_bytes):
+            compacted = table.optimize.compact(target_size=options.target_bytes)["numFilesRemoved"]
+        if not options.dry_run:
+            table.create_checkpoint()
+            table.cleanup_metadata()
+        deleted = table.vacuum(options.retain_hours, options.dry_run, enforce_retention_duration=False, full=True)
+        return Upkeep(folder.name, files, compacted, len(deleted))
+
+
+def _small_files(table: DeltaTable, target_bytes: int) -> int:
+    """How many files compaction would replace: those that are smaller than its aim, if there are several."""
+    sizes = pa.table(table.get_add_actions(flatten=True))["size_bytes"].to_pylist()
+    small = sum(size < target_bytes for size in sizes)
+    return small if small > 1 else 0
+
 
 def _create(folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
     from deltalake import Schema  # noqa: PLC0415
@@ -114,7 +140,6 @@ def _actions(folder: Location, files: Sequence[Location]) -> list[Any]:
     for file in files:
         size, modified = size_and_time(folder / file.name)
         statistics = file_statistics(pq.read_metadata(parquet_source(folder / file.name)))
-        actions.append(
-            AddAction(file.name, size, {}, modified, True, orjson.dumps(statistics).decode())
-        )  # readers misread some escapes
+        encoded = orjson.dumps(statistics).decode()  # without escapes, some of which readers misread
+        actions.append(AddAction(file.name, size, {}, modified, True, encoded))
     return actions

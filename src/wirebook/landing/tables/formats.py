@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Protocol
@@ -34,6 +35,8 @@ __all__ = [
     "TableFormat",
     "TableSpool",
     "TableWriter",
+    "Upkeep",
+    "UpkeepOptions",
     "by_table",
     "clear_aside",
     "move_aside",
@@ -63,6 +66,35 @@ class StagedFile(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """The name of the file in the folder of its table."""
         return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepOptions:
+    """What upkeep may do.
+
+    Units: `retain_hours` is how long files are kept that the table no longer has, so that readers can go on and earlier
+    versions can be read; `target_bytes` is the size of a file after compaction.
+    """
+
+    retain_hours: int = 168
+    target_bytes: int = 128 << 20
+    compacts: bool = True
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What upkeep did to a table, or would do.
+
+    Shape: `compacted` counts files that were replaced by larger ones, `deleted` files that no version needs any more,
+    and `expired` versions.
+    """
+
+    table: str
+    files: int
+    compacted: int = 0
+    deleted: int = 0
+    expired: int = 0
 
 
 class TableWriter(Protocol):
@@ -110,6 +142,12 @@ class TableFormat(Protocol):
     def files(self, folder: Location) -> list[Location]:
         """The files that are part of the table, sorted by name, which is batch order."""
 
+    def maintain(self, folder: Location, options: UpkeepOptions) -> Upkeep:
+        """Do the upkeep that the format offers. Safe beside runs.
+
+        Raises: OSError, store-failed
+        """
+
 
 class ParquetFormat:
     """A folder of Parquet files. Renaming a staged file into the folder adds it to the table."""
@@ -143,6 +181,10 @@ class ParquetFormat:
 
     def files(self, folder: Location) -> list[Location]:
         return [] if isinstance(folder, ObjectPath) else [*sorted(folder.glob("*.parquet"))]
+
+    def maintain(self, folder: Location, options: UpkeepOptions) -> Upkeep:  # noqa: ARG002
+        """Nothing: a folder has no transactions in which files could be replaced."""
+        return Upkeep(folder.name, len(self.files(folder)))
 
 
 class _ParquetWriter:

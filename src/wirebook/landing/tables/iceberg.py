@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.tables.evolution import widens
-from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, place_files, sync_new
+from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, Upkeep, UpkeepOptions, place_files, sync_new
 from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
@@ -92,6 +93,22 @@ class IcebergFormat(ParquetFormat):
         table = _catalog(folder.parent.absolute()).load_table((NAMESPACE, folder.name))
         uris = (task.file.file_path for task in table.scan().plan_files())
         return sorted(Path(unquote(urlparse(uri).path)) for uri in uris)
+
+    def maintain(self, folder: Location, options: UpkeepOptions) -> Upkeep:
+        """Expire snapshots that are older than the retention. `pyiceberg` neither compacts nor deletes files."""
+        if not isinstance(folder, Path) or not (folder / "metadata").is_dir():
+            return Upkeep(folder.name, 0)
+        table = _catalog(folder.parent.absolute()).load_table((NAMESPACE, folder.name))
+        limit = datetime.now(UTC) - timedelta(hours=options.retain_hours)
+        current = table.current_snapshot()
+        expired = [
+            snapshot.snapshot_id
+            for snapshot in table.snapshots()
+            if snapshot != current and snapshot.timestamp_ms < limit.timestamp() * 1000
+        ]
+        if expired and not options.dry_run:
+            table.maintenance.expire_snapshots().by_ids(expired).commit()
+        return Upkeep(folder.name, len(self.files(folder)), expired=len(expired))
 
 
 def newest_metadata(folder: Path) -> str:
