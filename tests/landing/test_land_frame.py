@@ -43,6 +43,7 @@ def land(
     batch: FrameBatch = FrameBatch(),  # noqa: B008 (frozen)
     at: Callable[[str], None] = no_stop,
     identity: bool = True,
+    target: Target | None = None,
     **settings: Any,
 ) -> Report:
     """Land partitions of one or more batches of rows."""
@@ -53,7 +54,7 @@ def land(
         return [run_frame_task(job, frame, [part], number) for number, part in enumerate(partitions)]
 
     run_settings = replace(workspace.settings, **settings)
-    return land_frame(run_settings, runner, source, Catalogue("c1", b"{}"), Target(workspace.to, at))
+    return land_frame(run_settings, runner, source, Catalogue("c1", b"{}"), target or Target(workspace.to, at))
 
 
 @pytest.mark.parametrize("table_format", ["parquet", "delta"])
@@ -88,6 +89,23 @@ def test_streaming_batch_lands_once(workspace: Workspace) -> None:
     assert land(workspace, rows(range(4)), batch=FrameBatch(query="r", batch_id=7), identity=False).read == 4
     workspace.check_conserved(12)
     assert {row["_file"] for row in workspace.rows()} == {"q/7/0", "q/8/0", "r/7/0"}
+
+
+def test_kept_target_reads_each_manifest_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, reads = Target(workspace.to), list[str]()
+    read = target.records.read
+    monkeypatch.setattr(target.records, "read", lambda names: reads.extend(names) or read(names))
+    for number in range(5):
+        batch = FrameBatch(query="q", batch_id=number)
+        report = land(workspace, rows(range(number * 3 + 4)), batch=batch, target=target)
+        assert (report.read, report.skipped) == ((3, number * 3 + 1) if number else (4, 0))
+    land(workspace, rows(range(16, 20)))  # by another run
+    land(workspace, rows(range(30)), batch=FrameBatch(query="q", batch_id=5), target=target)
+    assert land(workspace, rows(range(30)), batch=FrameBatch(query="q", batch_id=5), target=target).skipped == 10
+    workspace.check_conserved(30)
+    assert [name for name in reads if name.removeprefix("batches/").removesuffix(".json").isdecimal()] == [
+        "batches/6.json"
+    ]
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from wirebook.cli.exit_codes import INTERRUPTED, OK
+from wirebook.cli.exit_codes import CANNOT_RUN, INTERRUPTED, OK
 from wirebook.cli.land import FormatOption, StageOption, check_format, print_report
 from wirebook.cli.options import CatalogOption, ConfluentOption, SecretsOption, SetOption, TargetOption, pairs_of
-from wirebook.cli.output import print_json, print_note
+from wirebook.cli.output import print_json, print_note, print_problems
 from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import load_catalog_to_land
 from wirebook.core.counting import counted
-from wirebook.problems import WirebookError
+from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
     from wirebook.spark.stream import BatchReport
@@ -145,7 +145,13 @@ def stream(  # noqa: PLR0917 (options)
                 stop.is_graceful = True
                 print_note(f"streaming {', '.join(source.topics)} from {source.servers} to {to}")
 
-            show = _print_json_batch if as_json else _print_batch
+            known: list[Problem] = []
+
+            def show(batch: BatchReport) -> None:
+                (_print_json_batch if as_json else _print_batch)(batch)
+                print_problems(problem for problem in batch.report.problems if problem not in known)
+                known[:] = batch.report.problems
+
             report = run_stream(spark, job, live, stop, on_start=started, on_batch=show, note=print_note)
     except _Terminated:
         return OK
@@ -158,7 +164,7 @@ def stream(  # noqa: PLR0917 (options)
         print_json(report.closing_line())
     else:
         print_report(report, to)
-    return stop.exit_code
+    return CANNOT_RUN if report.has_errors and stop.exit_code == OK else stop.exit_code
 
 
 class _Terminated(BaseException):

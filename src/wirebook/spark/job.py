@@ -94,7 +94,7 @@ def land_batch(
     frame: DataFrame,
     batch_id: int,
     catalog: AnyCatalog,
-    to: AnyPath,
+    to: AnyPath | Target,
     *,
     query: str | None = None,
     **options: Unpack[FrameOptions],
@@ -102,7 +102,8 @@ def land_batch(
     """Land a batch of a streaming query, in its `foreachBatch`: exactly once, however often it is called.
 
     A batch is known by `query` and `batch_id`. By default `query` is Spark's id of the query, which its checkpoint
-    keeps; name one that is as permanent as the checkpoint where Spark does not tell it (Spark Connect).
+    keeps; name one that is as permanent as the checkpoint where Spark does not tell it (Spark Connect). `to` can be a
+    `Target` that is kept between batches, which reads each manifest of the target once.
 
     Raises: WirebookError (as `land`)
     """
@@ -143,7 +144,7 @@ def _land_frame(
     frame: DataFrame,
     batch: FrameBatch,
     catalog: AnyCatalog,
-    to: AnyPath,
+    to: AnyPath | Target,
     *,
     columns: Mapping[str, str] | None = None,
     identity: tuple[str, str] | None = None,
@@ -161,7 +162,8 @@ def _land_frame(
     rows = frame.select(*(f"`{column.replace('`', '``')}`" for column in needed))
     loaded = job.load_catalog(catalog)
     settings = job.run_settings(loaded, None, options)
-    return land_frame(settings, partial(run_frame, rows), source, job.catalogue_of(loaded), Target(location_of(to)))
+    target = to if isinstance(to, Target) else Target(location_of(to))
+    return land_frame(settings, partial(run_frame, rows), source, job.catalogue_of(loaded), target)
 
 
 def _land_stream(
@@ -179,8 +181,10 @@ def _land_stream(
     if checkpoint is None:
         checkpoint = (local_path(to) / "_wirebook" / "checkpoint").absolute().as_uri()
 
+    target = Target(location_of(to))
+
     def land_one(batch: DataFrame, number: int) -> None:
-        land_batch(batch, number, loaded, to, **options)
+        land_batch(batch, number, loaded, target, **options)
 
     writer = frame.writeStream.foreachBatch(land_one).option("checkpointLocation", str(checkpoint))
     return (writer.trigger(**trigger) if trigger else writer).start()

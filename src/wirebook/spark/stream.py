@@ -22,6 +22,7 @@ from wirebook.catalog import Catalog
 from wirebook.catalog.load import documents_in
 from wirebook.landing.job import LandOptions
 from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.problems import Problem, Severity, WirebookError
 from wirebook.spark.job import land_batch
@@ -181,6 +182,7 @@ class _Batches:
 
     def __init__(self, job: StreamJob, live: LiveCatalog, stop: StopRequest) -> None:
         self._job, self._live, self._stop = job, live, stop
+        self._target = Target(location_of(job.to))
         self._running = threading.Lock()
         self.landed: dict[int, BatchReport] = {}
         """Batches that have landed and are not reported yet."""
@@ -207,7 +209,7 @@ class _Batches:
         end = time.monotonic() + LOCK_SECONDS
         while True:
             try:
-                return land_batch(frame, number, catalog, self._job.to, **self._job.options)
+                return land_batch(frame, number, catalog, self._target, **self._job.options)
             except WirebookError as error:
                 if error.problems[0].code != "target-locked" or time.monotonic() > end or self._stop.is_set():
                     raise

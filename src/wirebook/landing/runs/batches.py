@@ -8,7 +8,6 @@ Spec: docs/land.md#what-is-promised; docs/land.md#kill-and-resume; docs/decision
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -106,17 +105,7 @@ class Batches:
         self.table_format = FORMATS[_format(settings, target)]
         self.table_format.check(target.root)
         self._number = target.next_batch()
-        self._with_files: set[str] = set()
-        self._staged: Counter[str] = Counter()
-        self._has_frames = False
-        for manifest in target.manifests():
-            self._note(manifest)
-
-    def _note(self, manifest: Manifest) -> None:
-        """Remember which tables have files of their own, how many staged rows each has, and whether frames landed."""
-        self._has_frames = self._has_frames or manifest.frame is not None
-        self._with_files.update(file.table for file in manifest.files)
-        self._staged.update(manifest.staged)
+        self._history = target.history()
 
     def take_number(self) -> int:
         """The number of the next batch."""
@@ -198,14 +187,14 @@ class Batches:
     def _staging_policy(self, below: int | None) -> StagingPolicy:
         """The same each time a batch is run, because nothing is committed in between."""
         limit = StagingPolicy(below).limit
-        enough = (name for name, rows in self._staged.items() if rows >= limit)
-        return StagingPolicy(below, frozenset({*self._with_files, *enough}) if limit else frozenset())
+        enough = (name for name, rows in self._history.staged.items() if rows >= limit)
+        return StagingPolicy(below, frozenset({*self._history.with_files, *enough}) if limit else frozenset())
 
     def _replay_selection(self, chosen: DeadLetterFilter) -> ReplaySelection:
         """The same each time a batch is run, because nothing is committed in between."""
         ledger = self.target.ledger()
         events = frozenset(entry.file for entry in ledger.values() if entry.file_type == "events")
-        captures = frozenset(ledger.keys() - events) if self._has_frames else None
+        captures = frozenset(ledger.keys() - events) if self._history.frames else None
         resolved = tuple(path.absolute() for path in self.target.resolved())
         return ReplaySelection(
             frozenset(chosen.codes),
@@ -229,7 +218,7 @@ class Batches:
         else:
             manifest = self._manifest(pending, entries, results, check)
             self.target.commit(manifest)
-            self._note(manifest)
+            self._history.add(manifest)
             self.target.finish(manifest)
         self.report.add(results)
 

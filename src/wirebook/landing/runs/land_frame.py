@@ -6,7 +6,7 @@ Spec: docs/how-to/dataframes.md; docs/land.md#what-is-promised
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -14,9 +14,8 @@ from wirebook.landing.runs.batches import Batches, Catalogue, RunSettings
 from wirebook.landing.runs.checks import total_offsets
 from wirebook.landing.runs.frame_task import FrameInput
 from wirebook.landing.runs.land import Run
-from wirebook.landing.runs.offsets import Offsets, add_offsets
 from wirebook.landing.runs.report import Report
-from wirebook.landing.runs.target import Manifest, Target
+from wirebook.landing.runs.target import Target
 from wirebook.landing.runs.task import Job, TaskResult
 
 __all__ = ["FrameRunner", "land_frame"]
@@ -39,14 +38,12 @@ def land_frame(
         batches = Batches(settings, target, catalogue)
         Run(batches).recover()
         report = batches.report
-        manifests = list(target.manifests())
-        is_batch = source.batch.query is not None
-        landed = next((manifest for manifest in manifests if is_batch and manifest.frame == source.batch), None)
-        if landed:
-            report.skipped = landed.read
+        history = target.history()
+        if source.batch.query is not None and source.batch in history.frames:
+            report.skipped = history.frames[source.batch]
         else:
             pending = batches.begin([], frame=source.batch)
-            known = replace(source, landed=_offsets_of(manifests))
+            known = replace(source, landed=history.offsets)
             results = batches.execute(pending, catalogue.document, lambda job: runner(job, known))
             total_offsets(results)  # a dry run too reports messages that occur twice
             batches.commit(pending, [], results)
@@ -54,12 +51,3 @@ def land_frame(
         report.problems += target.problems
     report.seconds = time.monotonic() - started
     return report
-
-
-def _offsets_of(manifests: Iterable[Manifest]) -> Offsets:
-    """The identified rows of DataFrames that have landed."""
-    total: Offsets = {}
-    for manifest in manifests:
-        for file, intervals in manifest.offsets.items():
-            add_offsets(total, file, intervals)
-    return total

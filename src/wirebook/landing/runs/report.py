@@ -79,7 +79,7 @@ class Report:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("rows", "staged", "outcomes", "reasons", "definitions"):
             getattr(self, name).update(getattr(other, name))
-        self.problems += other.problems
+        self.problems += [problem for problem in other.problems if problem not in self.problems]
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """Table name to definition and rows, sorted by name."""

@@ -36,7 +36,7 @@ import pyarrow as pa
 
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
-from wirebook.landing.runs.offsets import Offsets
+from wirebook.landing.runs.offsets import Offsets, add_offsets
 from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location, files_in
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
@@ -49,6 +49,7 @@ from wirebook.problems import Problem, WirebookError
 __all__ = [
     "DeadLetterFilter",
     "FrameBatch",
+    "History",
     "Manifest",
     "PendingBatch",
     "TableEntry",
@@ -150,6 +151,36 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: dict[str, int] = {}
 
 
+class History:
+    """What the committed batches of a target say together.
+
+    Shape: `numbers` are those of the batches; `format` is None if they have no files. `with_files` are tables with
+    files of their own; `staged` has the staged rows of each table. `frames` has the messages that each batch of a
+    DataFrame read, and `offsets` the identified rows of DataFrames that have landed.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: set[int] = set()
+        self.format: str | None = None
+        self.with_files: set[str] = set()
+        self.staged: Counter[str] = Counter()
+        self.ledger: Ledger = {}
+        self.frames: dict[FrameBatch, int] = {}
+        self.offsets: Offsets = {}
+
+    def add(self, manifest: Manifest) -> None:
+        """Add a committed batch."""
+        self.numbers.add(manifest.batch)
+        self.format = self.format or (manifest.format if manifest.files else None)
+        self.with_files.update(file.table for file in manifest.files)
+        self.staged.update(manifest.staged)
+        self.ledger.update({entry.file: entry for entry in manifest.entries})
+        if manifest.frame is not None:
+            self.frames[manifest.frame] = manifest.read
+        for file, intervals in manifest.offsets.items():
+            add_offsets(self.offsets, file, intervals)
+
+
 def no_stop(point: str) -> None:
     """Called at each named point of a commit. Tests pass a function that ends the process at one of them."""
 
@@ -162,6 +193,7 @@ class Target:
         self.records = records_of(root)
         self.at = at
         self._blocked: dict[str, str] = {}
+        self._history = History()
 
     @property
     def exists(self) -> bool:
@@ -194,9 +226,16 @@ class Target:
         """Committed batches, oldest first."""
         return self._load([f"batches/{number}.json" for number in self.batch_numbers()], Manifest)
 
+    def history(self) -> History:
+        """The sum of all manifests. This object reads each of them once, so a stream that keeps it stays fast."""
+        new = [number for number in self.batch_numbers() if number not in self._history.numbers]
+        for manifest in self._load([f"batches/{number}.json" for number in new], Manifest):
+            self._history.add(manifest)
+        return self._history
+
     def ledger(self) -> Ledger:
         """How far each file has landed."""
-        return {entry.file: entry for manifest in self.manifests() for entry in manifest.entries}
+        return dict(self.history().ledger)
 
     def table_list(self) -> Location | None:
         """The file that lists the tables, and does not change while a batch runs; None before the first batch."""
@@ -215,7 +254,7 @@ class Target:
         begun = self.pending()
         if begun:
             return begun.format
-        return next((manifest.format for manifest in self.manifests() if manifest.files), None)
+        return self._history.format or next((one.format for one in self.manifests() if one.files), None)
 
     def resolved(self) -> list[Location]:
         """The files that list dead letters which have landed since."""
