@@ -24,7 +24,7 @@ from wirebook.bindings import HttpMessage, to_line
 from wirebook.bindings.capture import MAX_RECORD_BYTES
 from wirebook.capture.committer import Committer
 from wirebook.capture.endpoints import HttpOptions, ReceivedEndpoint
-from wirebook.capture.receiver import received_now
+from wirebook.capture.receiver import first_of, received_now
 from wirebook.capture.status import EndpointStatus
 from wirebook.convert.asgi import request_of
 from wirebook.httpapi.http.hosts import is_loopback
@@ -255,13 +255,9 @@ async def serve_until(stopping: asyncio.Event, app: Any, listener: socket.socket
         on_stop=lambda: None,
     )
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    stop = asyncio.create_task(stopping.wait())
-    try:
-        await asyncio.wait((serving, stop), return_when=asyncio.FIRST_COMPLETED)
-        server.should_exit = True
-        await serving
-    finally:
-        stop.cancel()
+    await first_of(serving, stopping.wait())
+    server.should_exit = True
+    await serving
 
 
 def listening_socket(host: str, port: int, *, hint: str) -> socket.socket:

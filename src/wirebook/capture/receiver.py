@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Receiver(Protocol):
@@ -17,3 +18,14 @@ class Receiver(Protocol):
 def received_now() -> str:
     """Return the time as a record contains it."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+async def first_of(*waiting: asyncio.Future[Any] | Coroutine[Any, Any, Any]) -> None:
+    """Wait until one of them is done, and cancel the coroutines among the others."""
+    futures = [asyncio.ensure_future(item) for item in waiting]
+    try:
+        await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for item, future in zip(waiting, futures, strict=True):
+            if item is not future:
+                future.cancel()

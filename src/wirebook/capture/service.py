@@ -113,9 +113,24 @@ class Gateway:
                 target = DeliveryTarget(endpoint, options.http)
                 targets.setdefault(target.listen, []).append(target)
                 self.status.endpoints.append(target.status)
+            elif endpoint.protocol in ("MQTT/3.1.1", "MQTT/5.0"):
+                from wirebook.capture.mqtt import MqttReceiver  # noqa: PLC0415
+
+                mqtt = MqttReceiver(endpoint, committer, self._sink.identity, self._note)
+                receivers.append(mqtt)
+                self.status.endpoints.append(mqtt.status)
+            elif endpoint.protocol == "NATS":
+                from wirebook.capture.nats import NatsReceiver  # noqa: PLC0415
+
+                nats = NatsReceiver(endpoint, committer, self._note)
+                receivers.append(nats)
+                self.status.endpoints.append(nats.status)
             else:
-                message = f"messages of the protocol '{endpoint.protocol}' cannot be captured yet"
-                raise endpoint.problem("not-receivable", "protocol", message, actual=endpoint.protocol)
+                from wirebook.capture.kafka import KafkaReceiver  # noqa: PLC0415
+
+                kafka = KafkaReceiver(endpoint, committer, self._sink.identity, self._note)
+                receivers.append(kafka)
+                self.status.endpoints.append(kafka.status)
         for group in targets.values():
             from wirebook.capture.http import HttpReceiver  # noqa: PLC0415
 

@@ -10,8 +10,11 @@ from typing import Any
 
 @dataclass(slots=True)
 class EndpointStatus:
-    """The numbers of one endpoint. `failure` is the reason for which it is not receiving; `rejected` counts messages
-    that were not captured, by reason."""
+    """The numbers of one endpoint.
+
+    Shape: `acknowledged` counts messages that are durable, and acknowledged where the protocol has that. `failure` is
+    the reason for which the endpoint is not receiving; `rejected` counts messages that were not captured, by reason.
+    """
 
     xid: str
     protocol: str

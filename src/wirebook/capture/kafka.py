@@ -1,0 +1,203 @@
+"""Kafka by confluent-kafka: a consumer whose offsets are committed when the messages before them are durable.
+
+Kafka can be read again, so `wirebook stream` lands its messages exactly once. The gateway is for samples: traffic to
+describe, and captures for tests.
+
+Spec: endpoint/spec.md#kafka-options
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from wirebook.bindings import to_line
+from wirebook.capture.backoff import Backoff
+from wirebook.capture.committer import Committer
+from wirebook.capture.endpoints import ReceivedEndpoint
+from wirebook.capture.receiver import first_of, received_now
+from wirebook.capture.status import EndpointStatus
+from wirebook.convert.confluent import record_of
+from wirebook.problems import Problem, WirebookError
+
+SCHEME: Final = re.compile(r"([A-Za-z_0-9]+)://")
+MOST_MESSAGES: Final = 1000
+POLL_SECONDS: Final = 0.2
+COMMIT_SECONDS: Final = 1.0
+REVOKE_SECONDS: Final = 30.0
+QUEUE_KIBIBYTES: Final = 16 * 1024
+"""Messages that librdkafka fetches ahead."""
+
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+RESETS: Final = {"earliest": "earliest", "latest": "latest", "none": "error"}
+
+
+class KafkaReceiver:
+    """Receives the messages of a topic as a member of the endpoint's consumer group.
+
+    The group knows the gateway by the `identity` of its segments. One thread uses the consumer, and calls its
+    callbacks.
+    """
+
+    def __init__(
+        self, endpoint: ReceivedEndpoint, committer: Committer, identity: str, note: Callable[[str], None]
+    ) -> None:
+        """Raises: WirebookError (``incomplete-endpoint``, ``bad-option``, ``bad-address``, ``bad-setting``)"""
+        self.status = EndpointStatus(endpoint.xid, endpoint.protocol)
+        self._committer, self._xid = committer, endpoint.xid
+        self._note: Callable[[str], None] = lambda text: note(f"{endpoint.xid}: {text}")
+        self._topic = str(endpoint.required("topic", "it is the topic to read"))
+        self._partition: int | None = endpoint.option("partition")
+        self._settings: dict[str, Any] = {
+            **_security(endpoint),
+            "group.id": endpoint.required("consumergroup", "its offsets say what was captured"),
+            # a static member: after a crash it gets its partitions back at once, not after the session has timed out
+            "group.instance.id": f"wirebook-{identity}-{endpoint.xid.removeprefix('/endpoints/')}",
+            "auto.offset.reset": RESETS[endpoint.option("autooffsetreset") or "earliest"],
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "queued.max.messages.kbytes": QUEUE_KIBIBYTES,
+            "error_cb": self._on_error,
+            "log_level": 0,  # librdkafka would print to standard error what `error_cb` reports
+        }
+        self._loop = asyncio.get_running_loop()
+        self._thread = ThreadPoolExecutor(1, "wirebook-kafka")
+        self._pending: set[asyncio.Future[None]] = set()
+        self._durable: dict[tuple[str, int], int] = {}  # offsets to commit
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Receive until the gateway stops, then commit what is durable."""
+        consumer = await self._call(self._connect)
+        backoff, committed = Backoff(), self._loop.time()
+        try:
+            while not stopping.is_set():
+                await first_of(self._committer.room(), stopping.wait())
+                messages = await self._call(partial(consumer.consume, MOST_MESSAGES, POLL_SECONDS))
+                self._capture(messages)
+                if self._loop.time() - committed >= COMMIT_SECONDS:
+                    committed = self._loop.time()
+                    await self._call(partial(self._commit, consumer))
+                if any(message.error() is not None for message in messages):
+                    await backoff.wait(stopping)
+                elif messages:
+                    backoff.reset()
+            await self._everything_is_durable()
+            await self._call(partial(self._commit, consumer))
+        finally:
+            self.status.is_receiving = False
+            await self._call(consumer.close)
+            self._thread.shutdown(wait=False)
+
+    def _call(self, function: Callable[[], Any]) -> asyncio.Future[Any]:
+        return self._loop.run_in_executor(self._thread, function)
+
+    def _connect(self) -> Consumer:
+        try:
+            consumer = Consumer(self._settings)
+        except KafkaException as error:  # such as a file of certificates that cannot be read
+            message = f"the Kafka client of '{self._xid}' cannot start: {error.args[0].str()}"
+            raise WirebookError(Problem("bad-setting", message, xid=self._xid)) from None
+        if self._partition is None:
+            consumer.subscribe([self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke)
+        else:
+            consumer.assign([TopicPartition(self._topic, self._partition, OFFSET_STORED)])
+            self._receiving(f"partition {self._partition} of '{self._topic}'")
+        return consumer
+
+    def _receiving(self, what: str) -> None:
+        self.status.connections += 1
+        self.status.is_receiving, self.status.failure = True, None
+        self._note(f"receiving {what}")
+
+    def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        numbers = ", ".join(str(partition.partition) for partition in partitions) or "none"
+        self._receiving(f"'{self._topic}', partitions {numbers}")
+
+    def _on_revoke(self, consumer: Consumer, _: list[TopicPartition]) -> None:
+        """Commit before another member of the group reads the partitions."""
+        waiting = asyncio.run_coroutine_threadsafe(self._everything_is_durable(), self._loop)
+        try:
+            waiting.result(REVOKE_SECONDS)
+        except TimeoutError:
+            waiting.cancel()
+        self._commit(consumer)
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self.status.is_receiving = False
+        self._failed(error.str())
+
+    def _failed(self, text: str) -> None:
+        if text != self.status.failure:  # once, not for every attempt
+            self._note(text)
+        self.status.failure = text
+
+    def _capture(self, messages: list[Message]) -> None:
+        offsets: dict[tuple[str, int], int] = {}
+        durable: asyncio.Future[None] | None = None
+        for message in messages:
+            if (error := message.error()) is not None:
+                self._failed(error.str())
+                continue
+            line = to_line(msgspec.structs.replace(record_of(message), received=received_now(), endpoint=self._xid))
+            self.status.count(line)
+            durable = self._committer.append(line)
+            offsets[str(message.topic()), int(message.partition() or 0)] = int(message.offset() or 0) + 1
+        if durable is not None:
+            self.status.is_receiving, self.status.failure = True, None
+            self._pending.add(durable)
+            durable.add_done_callback(partial(self._stored, offsets, sum(m.error() is None for m in messages)))
+
+    def _stored(self, offsets: dict[tuple[str, int], int], count: int, durable: asyncio.Future[None]) -> None:
+        self._durable |= offsets
+        self.status.acknowledged += count
+        self._pending.discard(durable)
+
+    async def _everything_is_durable(self) -> None:
+        while self._pending:
+            await asyncio.wait(self._pending)
+            await asyncio.sleep(0)  # the callbacks that count
+
+    def _commit(self, consumer: Consumer) -> None:
+        """Commit the offsets of durable messages. After an error they are committed with the next ones."""
+        offsets, self._durable = self._durable, {}
+        if offsets:
+            try:
+                consumer.commit(
+                    offsets=[TopicPartition(*place, at) for place, at in offsets.items()], asynchronous=False
+                )
+            except KafkaException as error:
+                self._durable = offsets | self._durable
+                self._failed(f"the offsets could not be committed: {error.args[0].str()}")
+
+
+def _security(endpoint: ReceivedEndpoint) -> dict[str, Any]:
+    """The addresses, and the settings of TLS and SASL. Raises: WirebookError"""
+    servers, credentials = endpoint.bootstrap_servers(), endpoint.credentials
+    protocols = {match[1].upper() for match in map(SCHEME.match, servers.split(",")) if match}
+    entries = [entry for entry in endpoint.option("authorization") or () if isinstance(entry, dict)]
+    stated = next((str(entry["mechanism"]).upper() for entry in entries if entry.get("mechanism")), None)
+    mechanism = stated or ("PLAIN" if credentials.username else None)
+    if mechanism is not None and mechanism not in MECHANISMS:
+        place = ("protocoloptions", "authorization")
+        message = f"the SASL mechanism '{mechanism}' is not supported by capture"
+        raise endpoint.problem("bad-authorization", place, message, MECHANISMS, mechanism)
+    has_tls = bool(protocols & {"SSL", "SASL_SSL"}) or bool(credentials.cafile) or (mechanism and not protocols)
+    settings: dict[str, Any] = {"bootstrap.servers": SCHEME.sub("", servers)}
+    settings["security.protocol"] = ("SASL_" if mechanism else "") + ("SSL" if has_tls else "PLAINTEXT")
+    values = {
+        "sasl.mechanism": mechanism,
+        "sasl.username": credentials.username,
+        "sasl.password": credentials.password,
+        "ssl.ca.location": credentials.cafile,
+        "ssl.certificate.location": credentials.certfile,
+        "ssl.key.location": credentials.keyfile,
+    }
+    return settings | {name: value for name, value in values.items() if value is not None}

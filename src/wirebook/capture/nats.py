@@ -1,0 +1,155 @@
+"""Core NATS by nats-py. The server does not keep messages and is told nothing about them, so what is not durable when
+the gateway or the connection dies is lost.
+
+Spec: endpoint/spec.md#nats-options
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from nats.aio.client import Client
+from nats.errors import Error
+
+from wirebook.bindings import NatsMessage, from_bytes, to_line
+from wirebook.bindings.wire import Pair
+from wirebook.capture.backoff import Backoff
+from wirebook.capture.committer import Committer
+from wirebook.capture.endpoints import ReceivedEndpoint
+from wirebook.capture.receiver import first_of, received_now
+from wirebook.capture.status import EndpointStatus
+
+SCHEMES: Final = ("nats", "tls")
+CONNECT_SECONDS: Final = 20
+STOP_SECONDS: Final = 10
+
+
+class _Client(Client):
+    """A client that passes on messages as they are on the wire, and does not read the next one meanwhile.
+
+    The messages of nats-py have a dict of headers, which loses repeated ones, and a queue that drops messages when it
+    is full. Here the connection is not read while there is no room, so that messages wait in the server.
+    """
+
+    receive: Callable[[bytes, bytes, bytes, bytes | None], Awaitable[None]]
+
+    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:  # noqa: ARG002
+        await self.receive(subject, reply, data, headers)
+
+
+class NatsReceiver:
+    """Receives the messages of a subject filter."""
+
+    def __init__(self, endpoint: ReceivedEndpoint, committer: Committer, note: Callable[[str], None]) -> None:
+        """Raises: WirebookError (``incomplete-endpoint``, ``bad-option``, ``bad-address``, ``bad-setting``)"""
+        self.status = EndpointStatus(endpoint.xid, endpoint.protocol)
+        self._endpoint, self._committer = endpoint, committer
+        self._note: Callable[[str], None] = lambda text: note(f"{endpoint.xid}: {text}")
+        self._subject = str(
+            endpoint.option("subjectfilter")
+            or endpoint.option("subject")
+            or endpoint.required("subjectfilter", "it is the subject to subscribe to, such as 'orders.>'")
+        )
+        addresses, credentials = endpoint.addresses(SCHEMES), endpoint.credentials
+        self._settings: dict[str, Any] = {
+            "servers": [str(address) for address in addresses],
+            "allow_reconnect": False,  # `run` connects again, with backoff
+            "connect_timeout": CONNECT_SECONDS,
+            "name": f"wirebook capture {endpoint.xid}",
+            "user": credentials.username or addresses[0].uri.username,
+            "password": credentials.password,
+            "token": credentials.token,
+        }
+        if any(address.uses_tls for address in addresses) or credentials.cafile or credentials.certfile:
+            self._settings["tls"] = credentials.tls_context(endpoint.xid)
+        self._pending: set[asyncio.Future[None]] = set()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Receive until the gateway stops, then wait until everything is durable."""
+        backoff = Backoff()
+        while not stopping.is_set():
+            await first_of(self._committer.room(), stopping.wait())
+            try:
+                await self._receive(stopping, backoff)
+            except (OSError, Error, TimeoutError) as error:
+                self._failed(str(error) or type(error).__name__)
+            await backoff.wait(stopping)
+        self.status.is_receiving = False
+        while self._pending:
+            await asyncio.wait(self._pending)
+
+    async def _receive(self, stopping: asyncio.Event, backoff: Backoff) -> None:
+        """Connect, and receive until the connection ends or the server reports an error, such as a subscription that
+        is not permitted. Raises: OSError, Error, TimeoutError"""
+        lost, errors = asyncio.Event(), list[Exception]()
+
+        async def on_close() -> None:
+            lost.set()
+
+        async def on_error(error: Exception) -> None:
+            errors.append(error)
+            lost.set()
+
+        async def receive(subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
+            try:
+                await self._capture(subject, reply, data, headers)
+            except Exception as error:  # nats-py would stop reading and report nothing
+                self.status.rejected["internal-error"] += 1
+                await on_error(error)
+
+        client = _Client()
+        client.receive = receive
+        try:
+            callbacks: dict[str, Any] = {"disconnected_cb": on_close, "closed_cb": on_close, "error_cb": on_error}
+            await client.connect(**self._settings, **callbacks)
+            subscription = await client.subscribe(self._subject, queue=self._endpoint.option("queuegroup") or "")
+            await client.flush(CONNECT_SECONDS)
+            if not lost.is_set():
+                backoff.reset()
+                self.status.connections += 1
+                self.status.is_receiving, self.status.failure = True, None
+                url = client.connected_url
+                self._note(f"receiving '{self._subject}' from {url.netloc if url else 'the server'}")
+                await first_of(lost.wait(), stopping.wait())
+            if lost.is_set():
+                raise ConnectionError(str(errors[0]) if errors else "the server closed the connection")
+            await subscription.unsubscribe()
+            await client.flush(STOP_SECONDS)  # what the server had sent before
+        finally:
+            with suppress(OSError, Error, TimeoutError):
+                await client.close()
+
+    async def _capture(self, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
+        wire = NatsMessage(
+            received=received_now(),
+            endpoint=self._endpoint.xid,
+            subject=subject.decode(errors="backslashreplace"),
+            reply_to=reply.decode(errors="backslashreplace") or None,
+            headers=_pairs(headers or b"") or None,
+            data=from_bytes(bytes(data)),
+        )
+        line = to_line(wire)
+        self.status.count(line)
+        durable = self._committer.append(line)
+        self._pending.add(durable)
+        durable.add_done_callback(self._stored)
+        await self._committer.room()
+
+    def _stored(self, durable: asyncio.Future[None]) -> None:
+        self.status.acknowledged += 1
+        self._pending.discard(durable)
+
+    def _failed(self, text: str) -> None:
+        self.status.is_receiving = False
+        if text != self.status.failure:  # once, not for every attempt
+            self._note(f"not receiving: {text}; connecting again")
+        self.status.failure = text
+
+
+def _pairs(headers: bytes) -> list[Pair]:
+    """The headers of a message, in their order and with repetitions. The first line has the version."""
+    pairs = (line.partition(b":") for line in headers.split(b"\r\n")[1:] if line)
+    return [(name.decode("latin-1"), from_bytes(value.strip()) or "") for name, _, value in pairs]

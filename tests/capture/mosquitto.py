@@ -1,0 +1,73 @@
+"""A Mosquitto broker that keeps its sessions on disk and can be restarted."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.pages.brokers import free_port, wait_for
+
+CONFIGURATION = """
+listener {port} 127.0.0.1
+persistence true
+persistence_location {folder}/
+max_queued_messages 0
+max_inflight_messages 20
+user root
+{access}
+"""
+
+
+class Mosquitto:
+    """A broker in a folder. `password` is that of the user `gateway`; without it, everyone may connect."""
+
+    def __init__(self, folder: Path, password: str | None = None) -> None:
+        self.port, self._folder = free_port(), folder
+        access = "allow_anonymous true"
+        if password is not None:
+            users = folder / "users"
+            subprocess.run(["mosquitto_passwd", "-b", "-c", users, "gateway", password], check=True)
+            access = f"allow_anonymous false\npassword_file {users}"
+        text = CONFIGURATION.format(port=self.port, folder=folder, access=access)
+        (folder / "mosquitto.conf").write_text(text)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [program("mosquitto"), "-c", self._folder / "mosquitto.conf"], stdout=log, stderr=log
+            )
+        wait_for(self.port, self._process)
+
+    def stop(self) -> None:
+        """Stop the broker; it saves sessions and messages."""
+        assert self._process
+        self._process.terminate()
+        self._process.wait(60)
+
+
+@contextlib.contextmanager
+def mosquitto(folder: Path, password: str | None = None) -> Iterator[Mosquitto]:
+    if shutil.which("mosquitto", path=PATH) is None:
+        pytest.skip("needs mosquitto")
+    folder.mkdir()
+    broker = Mosquitto(folder, password)
+    try:
+        yield broker
+    finally:
+        broker.stop()
+
+
+PATH = "/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin"
+
+
+def program(name: str) -> str:
+    found = shutil.which(name, path=PATH)
+    assert found
+    return found

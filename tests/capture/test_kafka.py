@@ -1,0 +1,170 @@
+"""Kafka: records are captured unchanged, and offsets are committed after the records are durable."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.brokers.kafka import USERS, KafkaBroker, running_kafka
+from tests.capture.gateway import KILLS, GatewayProcess, captured, gateway, write_catalog
+
+ARGUMENTS = ["--endpoint", "/endpoints/rides"]
+
+
+pytestmark = pytest.mark.xdist_group("kafka")
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    with running_kafka(tmp_path_factory.mktemp("kafka"), tls=True) as running:
+        yield running
+
+
+@pytest.fixture
+def servers(broker: KafkaBroker) -> Iterator[str]:
+    """The address of a broker with the topic `rides` of two partitions, which nobody has read."""
+    admin = AdminClient({"bootstrap.servers": broker.plain})
+    for created in admin.create_topics([NewTopic("rides", 2, 1)]).values():
+        created.result(60)
+    yield broker.plain
+    for deleted in [*admin.delete_topics(["rides"]).values(), *admin.delete_consumer_groups(["capture"]).values()]:
+        with contextlib.suppress(KafkaException):  # a gateway that was killed is still a member
+            deleted.result(60)
+
+
+def catalog_of(servers: str, folder: Path, **options: Any) -> Path:
+    options = {"topic": "rides", "consumergroup": "capture", "endpoints": [{"bootstrap.servers": [servers]}]} | options
+    return write_catalog(folder, {"rides": {"usage": ["consumer"], "protocol": "KAFKA", "protocoloptions": options}})
+
+
+def lines_in(folder: Path) -> list[dict[str, Any]]:
+    """The records in segments, also in the one under way."""
+    files = [*folder.glob("*.jsonl"), *folder.glob(".*.partial")]
+    lines = [line for path in files for line in path.read_bytes().splitlines(keepends=True)]
+    return [json.loads(line) for line in lines if line.endswith(b"}\n")]
+
+
+def wait_until(is_met: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not is_met():
+        assert time.monotonic() < end, "waited a minute"
+        time.sleep(0.05)
+
+
+def wait_for_assignment(process: GatewayProcess) -> None:
+    assert process.process.stderr
+    while "receiving" not in (line := process.process.stderr.readline()):
+        assert line, "the gateway ended"
+
+
+def committed(servers: str) -> int:
+    """The committed offsets of all partitions."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "capture"})
+    partitions = consumer.list_topics("rides", timeout=30).topics["rides"].partitions
+    offsets = consumer.committed([TopicPartition("rides", number) for number in partitions], timeout=30)
+    consumer.close()
+    return sum(max(offset.offset, 0) for offset in offsets)
+
+
+def test_records_are_captured_unchanged_and_committed(servers: str, tmp_path: Path) -> None:
+    producer, folder = Producer({"bootstrap.servers": servers}), tmp_path / "to"
+    headers: list[tuple[str, str | bytes | None]] = [("n", b"2"), ("n", b"1"), ("null", None), ("raw", b"\xff")]
+    producer.produce("rides", b"\x00\xff", b"k1", headers=headers, partition=0, timestamp=1_700_000_000_123)
+    producer.produce("rides", None, b"k1", partition=0)
+    producer.produce("rides", b"", None, partition=1)
+    producer.flush()
+    with gateway(catalog_of(servers, tmp_path), folder, *ARGUMENTS) as process:
+        wait_until(lambda: len(lines_in(folder)) == 3)
+        assert process.stop()[0] == 0
+    records = sorted(captured(folder), key=lambda record: (record["partition"], record["offset"]))
+    first = records[0]
+    assert {name: first[name] for name in ("protocol", "endpoint", "topic", "partition", "offset", "key")} == {
+        "protocol": "KAFKA", "endpoint": "/endpoints/rides", "topic": "rides", "partition": 0, "offset": 0, "key": "k1"
+    }  # fmt: skip
+    assert first["headers"] == [["n", "2"], ["n", "1"], ["null", None], ["raw", {"base64": "/w=="}]]
+    assert (first["timestamp"], first["value"]) == ("2023-11-14T22:13:20.123Z", {"base64": "AP8="})
+    assert ("value" in records[1], records[1]["offset"]) == (False, 1)
+    assert (records[2]["value"], "key" in records[2]) == ("", False)
+    assert committed(servers) == 3
+    with gateway(catalog_of(servers, tmp_path), folder, *ARGUMENTS) as again:
+        wait_for_assignment(again)
+        producer.produce("rides", b"4", partition=1)
+        producer.flush()
+        wait_until(lambda: len(lines_in(folder)) == 4)
+        again.stop()
+    assert len(captured(folder)) == 4
+
+
+def test_killed_gateway_loses_no_record(servers: str, tmp_path: Path) -> None:
+    producer, folder, sent = Producer({"bootstrap.servers": servers}), tmp_path / "to", 0
+    stop = threading.Event()
+
+    def produce() -> None:
+        nonlocal sent
+        while not stop.is_set():
+            sent += 1
+            producer.produce("rides", f"{sent}.{'x' * random.randrange(500)}")
+            if sent % 100 == 0:
+                producer.flush()
+                time.sleep(0.05)
+        producer.flush()
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    try:
+        for _ in range(KILLS):
+            with gateway(catalog_of(servers, tmp_path), folder, *ARGUMENTS, "--segment-age", "1s") as process:
+                wait_for_assignment(process)
+                time.sleep(random.uniform(0.02, 2))
+                process.process.kill()
+    finally:
+        stop.set()
+        thread.join()
+    expected = set(range(1, sent + 1))
+    with gateway(catalog_of(servers, tmp_path), folder, *ARGUMENTS) as last:
+        wait_until(lambda: {int(record["value"].split(".")[0]) for record in lines_in(folder)} == expected)
+        assert last.stop()[0] == 0
+    numbers = Counter(record["value"].split(".")[0] for record in captured(folder))
+    assert set(map(int, numbers)) == expected
+    print(f"{KILLS} kills: {sent} sent, {numbers.total() - len(numbers)} captured twice")
+
+
+def test_missing_group_names_its_pointer(servers: str, tmp_path: Path) -> None:
+    catalog = catalog_of(servers, tmp_path, consumergroup=None)
+    with (
+        pytest.raises(AssertionError, match="/endpoints/rides/protocoloptions/consumergroup: error: "),
+        gateway(catalog, tmp_path / "to", *ARGUMENTS),
+    ):
+        pass
+
+
+def test_password_and_certificate_come_from_the_secrets_file(broker: KafkaBroker, servers: str, tmp_path: Path) -> None:
+    catalog = catalog_of(f"SASL_SSL://{broker.tls}", tmp_path, authorization=[{"type": "SASL", "mechanism": "PLAIN"}])
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce("rides", b"1")
+    producer.flush()
+    secrets = tmp_path / "secrets.json"
+    members = {"username": "app", "password": USERS["app"], "cafile": str(broker.certificate)}
+    secrets.write_text(json.dumps({"/endpoints/rides": members}))
+    with gateway(catalog, tmp_path / "to", *ARGUMENTS, "--secrets", str(secrets)) as process:
+        wait_until(lambda: len(lines_in(tmp_path / "to")) == 1)
+        code, err = process.stop()
+    assert code == 0
+    assert USERS["app"] not in err + str(process.notes)
+    wrong = {"WIREBOOK_RIDES_PASSWORD": "wrong-secret"}
+    with gateway(catalog, tmp_path / "wrong", *ARGUMENTS, "--secrets", str(secrets), env=wrong) as process:
+        assert process.process.stderr
+        while "uthentication failed" not in (line := process.process.stderr.readline()):
+            assert line, "the gateway ended"
+        assert "wrong-secret" not in line + process.stop()[1]

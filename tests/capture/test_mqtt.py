@@ -1,0 +1,238 @@
+"""MQTT with Mosquitto: messages are captured unchanged; kills of the gateway and restarts of the broker lose none that
+the broker accepted."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as mqtt
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from tests.capture.gateway import KILLS, GatewayProcess, captured, command, gateway, write_catalog
+from tests.capture.mosquitto import Mosquitto, mosquitto
+
+pytestmark = pytest.mark.xdist_group("mosquitto")
+VERSIONS = ["MQTT/3.1.1", "MQTT/5.0"]
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Mosquitto]:
+    with mosquitto(tmp_path / "broker") as running:
+        yield running
+
+
+def catalog_of(broker: Mosquitto, folder: Path, protocol: str, **options: Any) -> Path:
+    options = {"topicfilter": "{plant}/#", "qos": 2} | options
+    options["endpoints"] = [{"uri": f"mqtt://127.0.0.1:{broker.port}"}]
+    endpoint = {"usage": ["subscriber"], "protocol": protocol, "protocoloptions": options}
+    return write_catalog(folder, {"ovens": endpoint})
+
+
+ARGUMENTS = ["--endpoint", "/endpoints/ovens", "--set", "plant=lund"]
+
+
+def publisher(port: int, protocol: str = "MQTT/5.0") -> mqtt.Client:
+    """A client with a session: without one, messages of QoS 2 can be lost on their way to the broker."""
+    is_v5 = protocol == "MQTT/5.0"
+    client = mqtt.Client(
+        CallbackAPIVersion.VERSION2,
+        "publisher",
+        clean_session=None if is_v5 else False,
+        protocol=mqtt.MQTTv5 if is_v5 else mqtt.MQTTv311,
+    )
+    client.reconnect_delay_set(1, 1)
+    properties = None
+    if is_v5:
+        properties = Properties(PacketTypes.CONNECT)
+        properties.SessionExpiryInterval = 3600
+    client.connect(
+        "127.0.0.1", port, clean_start=False if is_v5 else mqtt.MQTT_CLEAN_START_FIRST_ONLY, properties=properties
+    )
+    client.loop_start()
+    return client
+
+
+def lines_in(folder: Path) -> bytes:
+    """Everything in segments, also in the one under way."""
+    return b"".join(path.read_bytes() for path in folder.glob("*.jsonl")) + b"".join(
+        path.read_bytes() for path in folder.glob(".*.partial")
+    )
+
+
+def wait_until(is_met: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not is_met():
+        assert time.monotonic() < end, "waited a minute"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("protocol", VERSIONS)
+def test_every_quality_of_service_is_captured_unchanged(broker: Mosquitto, tmp_path: Path, protocol: str) -> None:
+    catalog, folder = catalog_of(broker, tmp_path, protocol), tmp_path / "to"
+    properties = None
+    if protocol == "MQTT/5.0":
+        properties = Properties(PacketTypes.PUBLISH)
+        properties.ContentType, properties.ResponseTopic = "text/plain", "answers/1"
+        properties.CorrelationData, properties.PayloadFormatIndicator = b"\xff\x01", 0
+        properties.UserProperty = [("zone", "b"), ("zone", "a")]
+    with gateway(catalog, folder, *ARGUMENTS) as process:
+        wait_for_receiving(process)
+        client = publisher(broker.port, protocol)
+        for qos in (0, 1, 2):
+            client.publish(f"lund/{qos}", b"\x00\xff", qos, retain=qos == 1, properties=properties).wait_for_publish(60)
+        client.publish("malmo/1", b"not ours", 1).wait_for_publish(60)
+        wait_until(lambda: lines_in(folder).count(b"\n") == 3)
+        client.loop_stop()
+        assert process.stop()[0] == 0
+    records = captured(folder)
+    assert [record.pop("topic") for record in records] == ["lund/0", "lund/1", "lund/2"]
+    assert [record.pop("qos") for record in records] == [0, 1, 2]
+    assert [record.pop("retain") for record in records] == [False, protocol == "MQTT/5.0", False]
+    expected: dict[str, Any] = {"protocol": protocol, "endpoint": "/endpoints/ovens", "payload": {"base64": "AP8="}}
+    if properties is not None:
+        values: dict[str, Any] = {"payload_format": 0, "response_topic": "answers/1", "content_type": "text/plain"}
+        expected["properties"] = values | {"correlation_data": {"base64": "/wE="}}
+        expected["user_properties"] = [["zone", "b"], ["zone", "a"]]
+    for record in records:
+        assert record.pop("received").endswith("Z")
+        assert record == expected
+
+
+def wait_for_receiving(process: GatewayProcess) -> None:
+    """Read what the gateway prints until it has subscribed."""
+    assert process.process.stderr
+    while "receiving '" not in (line := process.process.stderr.readline()):
+        assert line, "the gateway ended"
+
+
+@pytest.mark.parametrize("protocol", VERSIONS)
+@pytest.mark.parametrize("qos", [1, 2])
+def test_message_that_is_not_durable_is_not_acknowledged(
+    broker: Mosquitto, tmp_path: Path, protocol: str, qos: int
+) -> None:
+    """A gateway whose writes fail is killed; the next one receives what the first could not store."""
+    catalog, folder = catalog_of(broker, tmp_path, protocol), tmp_path / "to"
+    arguments = command(catalog, folder, *ARGUMENTS)
+    arguments[2] = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n" + arguments[2]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    try:
+        running = GatewayProcess(process)
+        wait_for_receiving(running)
+        client = publisher(broker.port, protocol)
+        bodies = [f"{number}".rjust(100) for number in range(20)]
+        for body in bodies:
+            client.publish("lund/1", body, qos).wait_for_publish(60)
+        client.loop_stop()
+        assert process.stderr
+        while "cannot write a segment" not in (line := process.stderr.readline()):
+            assert line, "the gateway ended"
+        time.sleep(0.5)  # longer than an acknowledgement takes
+    finally:
+        process.kill()
+        process.communicate()
+    with gateway(catalog, folder, *ARGUMENTS) as again:
+        wait_until(lambda: all(body.encode() in lines_in(folder) for body in bodies))
+        again.stop()
+    assert {record["payload"] for record in captured(folder)} == set(bodies)
+
+
+class Publisher:
+    """Publishes numbered messages until it is stopped, and remembers which the broker accepted."""
+
+    def __init__(self, port: int, protocol: str) -> None:
+        self.accepted, self.sent = set[str](), 0
+        self._client, self._stop = publisher(port, protocol), threading.Event()
+        self._open: list[tuple[mqtt.MQTTMessageInfo, str]] = []
+        self._thread = threading.Thread(target=self._publish)
+        self._thread.start()
+
+    def _publish(self) -> None:
+        while not self._stop.is_set() or self._open:
+            if len(self._open) < 100 and not self._stop.is_set():
+                self.sent += 1
+                body = f"{self.sent}.{'x' * random.randrange(500)}"
+                self._open.append((self._client.publish(f"lund/{self.sent % 7}", body, random.choice((1, 2))), body))
+            else:
+                time.sleep(0.01)
+            published = [info.is_published() for info, _ in self._open]
+            pairs = list(zip(self._open, published, strict=True))
+            self.accepted |= {body for (_, body), is_published in pairs if is_published}
+            self._open = [pair for pair, is_published in pairs if not is_published]
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+@pytest.mark.parametrize("protocol", VERSIONS)
+def test_kills_and_restarts_lose_no_accepted_message(broker: Mosquitto, tmp_path: Path, protocol: str) -> None:
+    catalog, folder = catalog_of(broker, tmp_path, protocol), tmp_path / "to"
+    arguments = [*ARGUMENTS, "--segment-age", "1s"]
+    with gateway(catalog, folder, *arguments) as first:  # the session exists from now on
+        wait_for_receiving(first)
+        source = Publisher(broker.port, protocol)
+        time.sleep(random.uniform(0.1, 0.5))
+    try:
+        for number in range(KILLS):
+            with gateway(catalog, folder, *arguments) as process:
+                time.sleep(random.uniform(0.02, 1.5))
+                if number % 2:
+                    broker.stop()
+                    time.sleep(random.uniform(0, 0.5))
+                    broker.start()
+                    time.sleep(random.uniform(0, 1.5))
+                process.process.send_signal(signal.SIGKILL)
+                process.process.wait()
+    finally:
+        source.stop()
+    with gateway(catalog, folder, *arguments) as last:
+        wait_until(lambda: source.accepted <= bodies_in(folder))
+        assert last.stop()[0] == 0
+    bodies = Counter(record["payload"] for record in captured(folder))
+    assert len(source.accepted) > 100
+    assert source.accepted <= set(bodies)
+    twice = bodies.total() - len(bodies)
+    print(f"{KILLS} kills: {source.sent} sent, {len(source.accepted)} accepted, {twice} captured twice")
+
+
+def bodies_in(folder: Path) -> set[str]:
+    lines = lines_in(folder).splitlines(keepends=True)
+    return {json.loads(line)["payload"] for line in lines if line.endswith(b"}\n")}
+
+
+def test_wrong_password_is_reported_without_it(tmp_path: Path) -> None:
+    with mosquitto(tmp_path / "broker", password="right-secret") as broker:
+        catalog, folder = catalog_of(broker, tmp_path, "MQTT/5.0"), tmp_path / "to"
+        environment = {"WIREBOOK_OVENS_USERNAME": "gateway", "WIREBOOK_OVENS_PASSWORD": "wrong-secret"}
+        with gateway(catalog, folder, *ARGUMENTS, env=environment) as process:
+            assert process.process.stderr
+            line = process.process.stderr.readline()
+            assert "the broker refused the connection: Not authorized" in line
+            _, rest = process.stop()
+            assert "wrong-secret" not in line + rest + str(process.notes)
+        secrets = tmp_path / "secrets.json"
+        secrets.write_text('{"/endpoints/ovens": {"username": "gateway", "password": "right-secret"}}')
+        with gateway(catalog, folder, *ARGUMENTS, "--secrets", str(secrets)) as process:
+            wait_for_receiving(process)
+            process.stop()
+
+
+def test_quality_of_service_0_is_noted(broker: Mosquitto, tmp_path: Path) -> None:
+    catalog = catalog_of(broker, tmp_path, "MQTT/5.0", qos=0)
+    with gateway(catalog, tmp_path / "to", *ARGUMENTS) as process:
+        _, err = process.stop()
+        assert "'qos' is 0" in err

@@ -1,0 +1,179 @@
+"""Core NATS: messages are captured as they are on the wire, across restarts of the server; a stop loses none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from tests.capture.gateway import GatewayProcess, captured, gateway, write_catalog
+from tests.pages.brokers import free_port, wait_for
+
+ARGUMENTS = ["--endpoint", "/endpoints/ovens"]
+
+
+class NatsServer:
+    """A server that can be killed and started again at its port."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.port, self._arguments = free_port(), arguments
+        self.start()
+
+    def start(self) -> None:
+        program = str(Path(sys.executable).parent / "nats-server")
+        command = [program, "--addr", "127.0.0.1", "--port", str(self.port), *self._arguments]
+        self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        wait_for(self.port, self._process)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@pytest.fixture
+def server() -> Iterator[NatsServer]:
+    running = NatsServer()
+    yield running
+    running.kill()
+
+
+def catalog_of(server: NatsServer, folder: Path, **options: Any) -> Path:
+    options = {"subjectfilter": "ovens.>", "endpoints": [{"uri": f"nats://127.0.0.1:{server.port}"}]} | options
+    return write_catalog(folder, {"ovens": {"usage": ["subscriber"], "protocol": "NATS", "protocoloptions": options}})
+
+
+def publish(server: NatsServer, *messages: tuple[str, bytes]) -> None:
+    """Publish, and return after the server has processed everything."""
+
+    async def run() -> None:
+        client = await nats.connect(f"nats://127.0.0.1:{server.port}", allow_reconnect=False)
+        for subject, data in messages:
+            await client.publish(subject, data)
+        await client.flush()
+        await client.close()
+
+    asyncio.run(run())
+
+
+def lines_in(folder: Path) -> list[dict[str, Any]]:
+    """The records in segments, also in the one under way."""
+    files = [*folder.glob("*.jsonl"), *folder.glob(".*.partial")]
+    lines = [line for path in files for line in path.read_bytes().splitlines(keepends=True)]
+    return [json.loads(line) for line in lines if line.endswith(b"}\n")]
+
+
+def wait_until(is_met: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not is_met():
+        assert time.monotonic() < end, "waited a minute"
+        time.sleep(0.05)
+
+
+def wait_for_note(process: GatewayProcess, text: str) -> str:
+    assert process.process.stderr
+    while text not in (line := process.process.stderr.readline()):
+        assert line, "the gateway ended"
+    return line
+
+
+def test_message_is_captured_as_it_is_on_the_wire(server: NatsServer, tmp_path: Path) -> None:
+    """The headers are sent by hand: nats-py cannot send a header twice."""
+    folder = tmp_path / "to"
+    with gateway(catalog_of(server, tmp_path), folder, *ARGUMENTS) as process:
+        wait_for_note(process, "receiving 'ovens.>'")
+        headers = b"NATS/1.0\r\nce-id: 1\r\nX-Twice: b\r\nX-Twice:a\r\nEmpty: \r\nRaw: \xff\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", server.port)) as wire:
+            wire.sendall(b'CONNECT {"verbose":false,"headers":true}\r\n')
+            sizes = f"{len(headers)} {len(headers) + 2}"
+            wire.sendall(f"HPUB ovens.7 answers.1 {sizes}\r\n".encode() + headers + b"\xff\x00\r\n")
+            wire.sendall(b"PUB ovens.8.a 0\r\n\r\nPUB other 1\r\nx\r\nPING\r\n")
+            while b"PONG" not in wire.recv(4096):
+                pass
+        wait_until(lambda: len(lines_in(folder)) == 2)
+        assert process.stop()[0] == 0
+    first, second = captured(folder)
+    assert first.pop("received") <= second.pop("received")
+    assert first == {
+        "protocol": "NATS",
+        "endpoint": "/endpoints/ovens",
+        "subject": "ovens.7",
+        "reply-to": "answers.1",
+        "headers": [["ce-id", "1"], ["X-Twice", "b"], ["X-Twice", "a"], ["Empty", ""], ["Raw", {"base64": "/w=="}]],
+        "data": {"base64": "/wA="},
+    }
+    assert second == {"protocol": "NATS", "endpoint": "/endpoints/ovens", "subject": "ovens.8.a", "data": ""}
+
+
+def test_orderly_stop_keeps_everything_that_was_delivered(server: NatsServer, tmp_path: Path) -> None:
+    folder = tmp_path / "to"
+    with gateway(catalog_of(server, tmp_path), folder, *ARGUMENTS) as process:
+        wait_for_note(process, "receiving 'ovens.>'")
+        bodies = [str(number) for number in range(20_000)]
+        publish(server, *(("ovens.1", body.encode()) for body in bodies))
+        assert process.stop()[0] == 0
+    assert [record["data"] for record in captured(folder)] == bodies
+
+
+def test_gateway_connects_again_after_the_server_was_killed(server: NatsServer, tmp_path: Path) -> None:
+    folder = tmp_path / "to"
+    with gateway(catalog_of(server, tmp_path), folder, *ARGUMENTS) as process:
+        wait_for_note(process, "receiving 'ovens.>'")
+        for number in range(3):
+            publish(server, ("ovens.1", str(number).encode()))
+            wait_until(lambda number=number: len(lines_in(folder)) == number + 1)  # type: ignore[misc]
+            server.kill()
+            wait_for_note(process, "not receiving: ")
+            server.start()
+            wait_for_note(process, "receiving 'ovens.>'")
+        process.stop()
+    assert [record["data"] for record in captured(folder)] == ["0", "1", "2"]
+
+
+def test_queue_group_shares_messages_between_gateways(server: NatsServer, tmp_path: Path) -> None:
+    catalog = catalog_of(server, tmp_path, queuegroup="landing")
+    with (
+        gateway(catalog, tmp_path / "a", *ARGUMENTS) as first,
+        gateway(catalog, tmp_path / "b", *ARGUMENTS) as second,
+    ):
+        wait_for_note(first, "receiving")
+        wait_for_note(second, "receiving")
+        publish(server, *(("ovens.1", str(number).encode()) for number in range(200)))
+        first.stop()
+        second.stop()
+    shares = [captured(tmp_path / name) for name in "ab"]
+    assert all(shares)
+    assert sorted(int(record["data"]) for share in shares for record in share) == list(range(200))
+
+
+def test_wrong_token_is_reported_without_it(tmp_path: Path) -> None:
+    server = NatsServer("--auth", "right-secret")
+    try:
+        catalog = catalog_of(server, tmp_path)
+        with gateway(catalog, tmp_path / "to", *ARGUMENTS, env={"WIREBOOK_OVENS_TOKEN": "wrong-secret"}) as process:
+            line = wait_for_note(process, "not receiving: ")
+            _, rest = process.stop()
+            assert "uthorization" in line
+            assert "wrong-secret" not in line + rest
+        with gateway(catalog, tmp_path / "to", *ARGUMENTS, env={"WIREBOOK_OVENS_TOKEN": "right-secret"}) as process:
+            wait_for_note(process, "receiving 'ovens.>'")
+            process.stop()
+    finally:
+        server.kill()
+
+
+def test_missing_filter_names_its_pointer(server: NatsServer, tmp_path: Path) -> None:
+    catalog = catalog_of(server, tmp_path, subjectfilter=None)
+    with (
+        pytest.raises(AssertionError, match="/endpoints/ovens/protocoloptions/subjectfilter: error: "),
+        gateway(catalog, tmp_path / "to", *ARGUMENTS),
+    ):
+        pass
