@@ -219,8 +219,8 @@ def credentials_of(xid: str, secrets: Mapping[str, Credentials]) -> Credentials:
     """Return the credentials of an endpoint: environment variables such as ``WIREBOOK_ORDERS_PASSWORD`` for
     ``/endpoints/orders``, else those of the secrets file."""
     stored = secrets.get(xid, Credentials())
-    given = {member: os.environ.get(variable_of(xid, member)) for member in MEMBERS}
-    return Credentials(**{member: given[member] or getattr(stored, member) for member in MEMBERS})
+    variables = {member: os.environ.get(variable_of(xid, member)) for member in MEMBERS}
+    return Credentials(**{member: variables[member] or getattr(stored, member) for member in MEMBERS})
 
 
 def variable_of(xid: str, member: str) -> str:

@@ -100,11 +100,11 @@ class DeliveryTarget:
         """Whether a request has the token, in the header or in the query (RFC 6750)."""
         if self.token is None:
             return True
-        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer":
             match = re.search(rb"(?:^|&)access_token=([^&]*)", query)
-            given = match[1] if match else b""
-        return hmac.compare_digest(given.strip(), self.token.encode())
+            token = match[1] if match else b""
+        return hmac.compare_digest(token.strip(), self.token.encode())
 
     def record_of(self, scope: dict[str, Any], body: bytes) -> HttpMessage:
         """Return the record of a request without credentials."""

@@ -90,7 +90,7 @@ class KafkaSource:
 # -- the definition -------------------------------------------------------------------------------------------------
 
 
-def kafka_source(catalog: Catalog, endpoint: ReceivedEndpoint, given: Mapping[str, str]) -> KafkaSource:
+def kafka_source(catalog: Catalog, endpoint: ReceivedEndpoint, overrides: Mapping[str, str]) -> KafkaSource:
     """What the definition of an endpoint says, its credentials, and settings of the Kafka client, as what to read.
 
     Raises: not-receivable, incomplete-endpoint, bad-address, bad-option, missing-context, missing-credentials,
@@ -99,16 +99,16 @@ def kafka_source(catalog: Catalog, endpoint: ReceivedEndpoint, given: Mapping[st
     if family(endpoint.protocol) != "KAFKA":
         message = f"'{endpoint.xid}' has the protocol {endpoint.protocol}; only KAFKA can be streamed"
         raise endpoint.problem("not-receivable", "protocol", message, "KAFKA", endpoint.protocol)
-    for name in given.keys() & OWN_SETTINGS.keys():
+    for name in overrides.keys() & OWN_SETTINGS.keys():
         raise WirebookError(Problem("bad-setting", f"'{name}' cannot be set: {OWN_SETTINGS[name]}"))
-    addresses = (given.get("bootstrap.servers") or endpoint.bootstrap_servers()).split(",")
+    addresses = (overrides.get("bootstrap.servers") or endpoint.bootstrap_servers()).split(",")
     servers = ",".join(SCHEME.sub("", address.strip()) for address in addresses)
-    security = _security(endpoint, _protocol_of(endpoint, addresses), given)
+    security = _security(endpoint, _protocol_of(endpoint, addresses), overrides)
     return KafkaSource(
         endpoint.xid,
         _topics(catalog, endpoint),
         servers,
-        {**DEFAULTS, **security, **given, "bootstrap.servers": servers},
+        {**DEFAULTS, **security, **overrides, "bootstrap.servers": servers},
         partition=endpoint.option("partition"),
         group=endpoint.option("consumergroup"),
         offset_reset=endpoint.option("autooffsetreset"),
@@ -151,21 +151,21 @@ def _protocol_of(endpoint: ReceivedEndpoint, addresses: Iterable[str]) -> str | 
 # -- security -------------------------------------------------------------------------------------------------------
 
 
-def _security(endpoint: ReceivedEndpoint, protocol: str | None, given: Mapping[str, str]) -> dict[str, str]:
-    """The settings of TLS and SASL, except those that are given.
+def _security(endpoint: ReceivedEndpoint, protocol: str | None, overrides: Mapping[str, str]) -> dict[str, str]:
+    """The settings of TLS and SASL, except those that are overrides.
 
     Raises: missing-credentials, bad-setting
     """
     credentials = endpoint.credentials
     entries = [entry for entry in endpoint.option("authorization") or () if isinstance(entry, dict)]
-    mechanism = given.get(MECHANISM) or next(filter(None, map(_mechanism_of, entries)), None)
+    mechanism = overrides.get(MECHANISM) or next(filter(None, map(_mechanism_of, entries)), None)
     uses_certificates = any(str(entry.get("type")).casefold() == "x509cert" for entry in entries)
     guessed = "PLAINTEXT"
-    if mechanism or credentials.username or JAAS in given:
+    if mechanism or credentials.username or JAAS in overrides:
         guessed = "SASL_SSL"
     elif uses_certificates or credentials.cafile or credentials.certfile:
         guessed = "SSL"
-    chosen = (given.get(PROTOCOL) or protocol or guessed).upper()
+    chosen = (overrides.get(PROTOCOL) or protocol or guessed).upper()
     if chosen not in KAFKA_SECURITY:
         message = f"'{PROTOCOL}' must be one of {', '.join(KAFKA_SECURITY)}; got '{chosen}'"
         raise WirebookError(Problem("bad-setting", message, expected=KAFKA_SECURITY, actual=chosen))
@@ -173,7 +173,7 @@ def _security(endpoint: ReceivedEndpoint, protocol: str | None, given: Mapping[s
     if not chosen.startswith("SASL_"):
         return settings
     settings[MECHANISM] = mechanism = mechanism or "PLAIN"
-    if JAAS in given:
+    if JAAS in overrides:
         return settings
     if mechanism not in LOGIN_MODULES:
         hint = f"set '{JAAS}' in the file of --client-config, as for Kafka's own tools"

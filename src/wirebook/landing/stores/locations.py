@@ -123,8 +123,8 @@ def size_and_time(location: Location | bytes) -> tuple[int, int]:
     if isinstance(location, ObjectPath):
         status = location.status()
         return status.size, int(status.modified.timestamp() * 1000)
-    found = os.stat(location)
-    return found.st_size, found.st_mtime_ns // 1_000_000
+    of_file = os.stat(location)
+    return of_file.st_size, of_file.st_mtime_ns // 1_000_000
 
 
 def open_output(location: Location) -> IO[bytes] | ObjectWriter:

@@ -34,14 +34,14 @@ def file_statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
             break
         columns = [metadata.row_group(group).column(position) for group in range(metadata.num_row_groups)]
         statistics = [column.statistics for column in columns]
-        if not all(found is not None and found.has_null_count for found in statistics):
+        if not all(item is not None and item.has_null_count for item in statistics):
             continue
-        nulls[name] = sum(found.null_count for found in statistics)
-        bounded = [found for found in statistics if found.has_min_max]
-        values = sum(column.num_values - found.null_count for column, found in zip(columns, statistics, strict=True))
-        if not bounded or values > sum(found.num_values for found in bounded):
+        nulls[name] = sum(item.null_count for item in statistics)
+        bounded = [item for item in statistics if item.has_min_max]
+        values = sum(column.num_values - item.null_count for column, item in zip(columns, statistics, strict=True))
+        if not bounded or values > sum(item.num_values for item in bounded):
             continue
-        least, most = min(found.min for found in bounded), max(found.max for found in bounded)
+        least, most = min(item.min for item in bounded), max(item.max for item in bounded)
         if type(least) in _BOUNDS:
             low, high = _BOUNDS[type(least)]
             lowest[name], highest[name] = low(least), high(most)
