@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.brokers.kafka import make_certificates
 from tests.pages.brokers import free_port, wait_for
 
 CONFIGURATION = """
 listener {port} 127.0.0.1
+{tls}
 persistence true
 persistence_location {folder}/
 max_queued_messages 0
@@ -24,16 +26,21 @@ user root
 
 
 class Mosquitto:
-    """A broker in a folder. `password` is that of the user `gateway`; without it, everyone may connect."""
+    """A broker in a folder. `password` is that of the user `gateway`; without it, everyone may connect. With `tls`, its
+    certificate is that of localhost, by the authority in `certificate`."""
 
-    def __init__(self, folder: Path, password: str | None = None) -> None:
-        self.port, self._folder = free_port(), folder
+    def __init__(self, folder: Path, password: str | None = None, *, tls: bool = False) -> None:
+        self.port, self._folder, self.certificate = free_port(), folder, folder / "ca.pem"
+        files = ""
+        if tls:
+            make_certificates(folder)
+            files = f"certfile {folder}/cert.pem\nkeyfile {folder}/key.pem"
         access = "allow_anonymous true"
         if password is not None:
             users = folder / "users"
             subprocess.run(["mosquitto_passwd", "-b", "-c", users, "gateway", password], check=True)
             access = f"allow_anonymous false\npassword_file {users}"
-        text = CONFIGURATION.format(port=self.port, folder=folder, access=access)
+        text = CONFIGURATION.format(port=self.port, folder=folder, access=access, tls=files)
         (folder / "mosquitto.conf").write_text(text)
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
@@ -53,11 +60,11 @@ class Mosquitto:
 
 
 @contextlib.contextmanager
-def mosquitto(folder: Path, password: str | None = None) -> Iterator[Mosquitto]:
-    if shutil.which("mosquitto", path=PATH) is None:
-        pytest.skip("needs mosquitto")
+def mosquitto(folder: Path, password: str | None = None, *, tls: bool = False) -> Iterator[Mosquitto]:
+    if shutil.which("mosquitto", path=PATH) is None or (tls and shutil.which("openssl") is None):
+        pytest.skip("needs mosquitto" + " and openssl" * tls)
     folder.mkdir()
-    broker = Mosquitto(folder, password)
+    broker = Mosquitto(folder, password, tls=tls)
     try:
         yield broker
     finally:

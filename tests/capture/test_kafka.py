@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 import threading
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.brokers.kafka import USERS, KafkaBroker, running_kafka
@@ -33,18 +32,22 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
 
 @pytest.fixture
 def servers(broker: KafkaBroker) -> Iterator[str]:
-    """The address of a broker with the topic `rides` of two partitions, which nobody has read."""
+    """The address of a broker with the topic `rides` of two partitions."""
     admin = AdminClient({"bootstrap.servers": broker.plain})
     for created in admin.create_topics([NewTopic("rides", 2, 1)]).values():
         created.result(60)
     yield broker.plain
-    for deleted in [*admin.delete_topics(["rides"]).values(), *admin.delete_consumer_groups(["capture"]).values()]:
-        with contextlib.suppress(KafkaException):  # a gateway that was killed is still a member
-            deleted.result(60)
+    for deleted in admin.delete_topics(["rides"]).values():
+        deleted.result(60)
 
 
 def catalog_of(servers: str, folder: Path, **options: Any) -> Path:
-    options = {"topic": "rides", "consumergroup": "capture", "endpoints": [{"bootstrap.servers": [servers]}]} | options
+    """The group is that of the test: a gateway that was killed stays a member for a while."""
+    options = {
+        "topic": "rides",
+        "consumergroup": folder.name,
+        "endpoints": [{"bootstrap.servers": [servers]}],
+    } | options
     return write_catalog(folder, {"rides": {"usage": ["consumer"], "protocol": "KAFKA", "protocoloptions": options}})
 
 
@@ -68,9 +71,9 @@ def wait_for_assignment(process: GatewayProcess) -> None:
         assert line, "the gateway ended"
 
 
-def committed(servers: str) -> int:
+def committed(servers: str, group: str) -> int:
     """The committed offsets of all partitions."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "capture"})
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
     partitions = consumer.list_topics("rides", timeout=30).topics["rides"].partitions
     offsets = consumer.committed([TopicPartition("rides", number) for number in partitions], timeout=30)
     consumer.close()
@@ -96,7 +99,7 @@ def test_records_are_captured_unchanged_and_committed(servers: str, tmp_path: Pa
     assert (first["timestamp"], first["value"]) == ("2023-11-14T22:13:20.123Z", {"base64": "AP8="})
     assert ("value" in records[1], records[1]["offset"]) == (False, 1)
     assert (records[2]["value"], "key" in records[2]) == ("", False)
-    assert committed(servers) == 3
+    assert committed(servers, tmp_path.name) == 3
     with gateway(catalog_of(servers, tmp_path), folder, *ARGUMENTS) as again:
         wait_for_assignment(again)
         producer.produce("rides", b"4", partition=1)

@@ -35,7 +35,7 @@ def broker(tmp_path: Path) -> Iterator[Mosquitto]:
 
 def catalog_of(broker: Mosquitto, folder: Path, protocol: str, **options: Any) -> Path:
     options = {"topicfilter": "{plant}/#", "qos": 2} | options
-    options["endpoints"] = [{"uri": f"mqtt://127.0.0.1:{broker.port}"}]
+    options = {"endpoints": [{"uri": f"mqtt://127.0.0.1:{broker.port}"}]} | options
     endpoint = {"usage": ["subscriber"], "protocol": protocol, "protocoloptions": options}
     return write_catalog(folder, {"ovens": endpoint})
 
@@ -229,6 +229,32 @@ def test_wrong_password_is_reported_without_it(tmp_path: Path) -> None:
         with gateway(catalog, folder, *ARGUMENTS, "--secrets", str(secrets)) as process:
             wait_for_receiving(process)
             process.stop()
+
+
+def test_broker_is_verified_and_large_messages_pass_tls(tmp_path: Path) -> None:
+    """Several packets are decrypted at once; all of them are read although the socket has no more bytes."""
+    with mosquitto(tmp_path / "broker", tls=True) as broker:
+        address = [{"uri": f"mqtts://localhost:{broker.port}"}]
+        catalog, folder = catalog_of(broker, tmp_path, "MQTT/5.0", endpoints=address), tmp_path / "to"
+        with gateway(catalog, folder, *ARGUMENTS) as process:
+            assert process.process.stderr
+            assert "certificate verify failed" in process.process.stderr.readline()
+            process.stop()
+        with gateway(catalog, folder, *ARGUMENTS, env={"WIREBOOK_OVENS_CAFILE": str(broker.certificate)}) as process:
+            wait_for_receiving(process)
+            client = mqtt.Client(CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5)
+            client.tls_set(str(broker.certificate))
+            client.connect("localhost", broker.port)
+            client.loop_start()
+            sent = [
+                client.publish("lund/1", f"{number}." + "x" * random.choice((1, 40_000)), 1) for number in range(300)
+            ]
+            for info in sent:
+                info.wait_for_publish(60)
+            wait_until(lambda: lines_in(folder).count(b"\n") == 300)
+            client.loop_stop()
+            process.stop()
+    assert {int(record["payload"].split(".")[0]) for record in captured(folder)} == set(range(300))
 
 
 def test_quality_of_service_0_is_noted(broker: Mosquitto, tmp_path: Path) -> None:
