@@ -25,8 +25,6 @@ from wirebook.problems import WirebookError
 
 pytestmark = pytest.mark.xdist_group("s3")
 
-POINTS = ["locked", "pinned", "begun", "staged", "committed", "moved", "tabled", "finished"]
-
 
 @pytest.fixture
 def remote(tmp_path: Path, bucket: str) -> Workspace:
@@ -81,7 +79,7 @@ def test_format_that_needs_renames_is_refused_before_anything_is_written(remote:
 
 
 @pytest.mark.parametrize(
-    ("point", "times"), [*((point, 0) for point in POINTS), *((point, 1) for point in ("begun", "staged", "moved"))]
+    ("point", "times"), [("locked", 0), ("begun", 1), ("staged", 0), ("committed", 1), ("moved", 1), ("tabled", 0)]
 )
 def test_kill_at_each_point_loses_and_duplicates_nothing(remote: Any, point: str, times: int) -> None:
     expected = write(remote)
@@ -95,7 +93,7 @@ def test_kill_at_each_point_loses_and_duplicates_nothing(remote: Any, point: str
     assert not [name for name in Target(remote.to).records.names("batches") if "begin" in name]
 
 
-@pytest.mark.parametrize("point", ["begun", "staged", "committed", "moved"])
+@pytest.mark.parametrize("point", ["staged", "moved"])
 def test_kill_a_replay(remote: Any, point: str) -> None:
     remote.write("a", b"".join(b'{"protocol":"X","t":"later","n":%d}\n' % i for i in range(10)))
     assert remote.land(engine={"unknown": ["later"]}).dead_lettered in (0, 10)
