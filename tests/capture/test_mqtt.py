@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
@@ -22,6 +23,7 @@ from paho.mqtt.properties import Properties
 
 from tests.capture.gateway import KILLS, GatewayProcess, captured, command, gateway, write_catalog
 from tests.capture.mosquitto import Mosquitto, mosquitto
+from tests.pages.brokers import free_port
 
 pytestmark = pytest.mark.xdist_group("mosquitto")
 VERSIONS = ["MQTT/3.1.1", "MQTT/5.0"]
@@ -146,6 +148,34 @@ def test_message_that_is_not_durable_is_not_acknowledged(
         wait_until(lambda: all(body.encode() in lines_in(folder) for body in bodies))
         again.stop()
     assert {record["payload"] for record in captured(folder)} == set(bodies)
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_full_memory_stops_reading(broker: Mosquitto, tmp_path: Path, qos: int) -> None:
+    """Nothing can be written: the gateway reads as much as fits `--memory`, and the broker keeps the rest."""
+    metrics = f"127.0.0.1:{free_port()}"
+    arguments = [*ARGUMENTS, "--memory", "1", "--metrics-address", metrics]
+    arguments = command(catalog_of(broker, tmp_path, "MQTT/5.0", qos=qos), tmp_path / "to", *arguments)
+    arguments[2] = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n" + arguments[2]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for_receiving(GatewayProcess(process))
+        client = publisher(broker.port)
+        for _ in range(500):
+            sent = client.publish("lund/1", b"x" * 20_000, qos)
+        sent.wait_for_publish(60)
+
+        def pending() -> int:
+            status: dict[str, Any] = httpx.get(f"http://{metrics}/readyz", trust_env=False).json()
+            return int(status["pending_bytes"])
+
+        wait_until(lambda: pending() > 1 << 20)
+        time.sleep(0.5)
+        assert pending() < (1 << 20) + 100_000
+        client.loop_stop()
+    finally:
+        process.kill()
+        process.communicate()
 
 
 class Publisher:
