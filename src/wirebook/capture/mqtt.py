@@ -101,8 +101,19 @@ class MqttReceiver:
         )
         self._qos = int(endpoint.option("qos") or 0)
         self._starts_clean = bool(endpoint.option("cleanstart" if self._is_v5 else "cleansession"))
-        if self._is_v5 and (group := endpoint.option("sharedsubscriptiongroup")):
-            self._topic = f"$share/{group}/{self._topic}"
+        self._subscription: dict[str, Any] = {"qos": self._qos}
+        if self._is_v5:
+            if group := endpoint.option("sharedsubscriptiongroup"):
+                self._topic = f"$share/{group}/{self._topic}"
+            seconds = endpoint.option("sessionexpiryinterval")
+            self._session_seconds = SESSION_SECONDS if seconds is None else int(seconds)
+            options = SubscribeOptions(
+                self._qos,
+                noLocal=bool(endpoint.option("nolocal")),
+                retainAsPublished=endpoint.option("retainaspublished") is not False,
+                retainHandling=endpoint.option("retainhandling") or 0,
+            )
+            self._subscription = {"options": options}
         self._loop = asyncio.get_running_loop()
         self._client = self._make_client(f"wirebook-{identity}-{endpoint.xid.removeprefix('/endpoints/')}")
         self._ready: asyncio.Future[None] = self._loop.create_future()
@@ -180,8 +191,7 @@ class MqttReceiver:
         options: dict[str, Any] = {}
         if self._is_v5:
             properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-            seconds = self._endpoint.option("sessionexpiryinterval")
-            properties.SessionExpiryInterval = SESSION_SECONDS if seconds is None else seconds
+            properties.SessionExpiryInterval = self._session_seconds
             properties.ReceiveMaximum = MOST_OPEN
             options = {"clean_start": self._starts_clean and is_first, "properties": properties}
         connect = partial(self._client.connect, address.host, address.port, KEEPALIVE_SECONDS, **options)
@@ -207,18 +217,7 @@ class MqttReceiver:
             return
         if not flags.session_present:
             self._stored.clear()
-        if self._is_v5:
-            client.subscribe(
-                self._topic,
-                options=SubscribeOptions(
-                    self._qos,
-                    noLocal=bool(self._endpoint.option("nolocal")),
-                    retainAsPublished=self._endpoint.option("retainaspublished") is not False,
-                    retainHandling=self._endpoint.option("retainhandling") or 0,
-                ),
-            )
-        else:
-            client.subscribe(self._topic, self._qos)
+        client.subscribe(self._topic, **self._subscription)
 
     def _on_subscribe(self, _: Any, __: Any, ___: Any, reasons: Any, ____: Any) -> None:
         if reasons[0].is_failure:

@@ -43,10 +43,12 @@ class _Client(Client):
 class NatsReceiver:
     """Receives the messages of a subject filter."""
 
-    def __init__(self, endpoint: ReceivedEndpoint, committer: Committer, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, endpoint: ReceivedEndpoint, committer: Committer, identity: str, note: Callable[[str], None]
+    ) -> None:
         """Raises: WirebookError (``incomplete-endpoint``, ``bad-option``, ``bad-address``, ``bad-setting``)"""
         self.status = EndpointStatus(endpoint.xid, endpoint.protocol)
-        self._endpoint, self._committer = endpoint, committer
+        self._committer, self._xid = committer, endpoint.xid
         self._note: Callable[[str], None] = lambda text: note(f"{endpoint.xid}: {text}")
         self._subject = str(
             endpoint.option("subjectfilter")
@@ -58,13 +60,14 @@ class NatsReceiver:
             "servers": [str(address) for address in addresses],
             "allow_reconnect": False,  # `run` connects again, with backoff
             "connect_timeout": CONNECT_SECONDS,
-            "name": f"wirebook capture {endpoint.xid}",
+            "name": f"wirebook-{identity}-{endpoint.xid.removeprefix('/endpoints/')}",
             "user": credentials.username or addresses[0].uri.username,
             "password": credentials.password,
             "token": credentials.token,
         }
         if any(address.uses_tls for address in addresses) or credentials.cafile or credentials.certfile:
             self._settings["tls"] = credentials.tls_context(endpoint.xid)
+        self._queue_group = str(endpoint.option("queuegroup") or "")
         self._pending: set[asyncio.Future[None]] = set()
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -105,7 +108,7 @@ class NatsReceiver:
         try:
             callbacks: dict[str, Any] = {"disconnected_cb": on_close, "closed_cb": on_close, "error_cb": on_error}
             await client.connect(**self._settings, **callbacks)
-            subscription = await client.subscribe(self._subject, queue=self._endpoint.option("queuegroup") or "")
+            subscription = await client.subscribe(self._subject, queue=self._queue_group)
             await client.flush(CONNECT_SECONDS)
             if not lost.is_set():
                 backoff.reset()
@@ -125,7 +128,7 @@ class NatsReceiver:
     async def _capture(self, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
         wire = NatsMessage(
             received=received_now(),
-            endpoint=self._endpoint.xid,
+            endpoint=self._xid,
             subject=subject.decode(errors="backslashreplace"),
             reply_to=reply.decode(errors="backslashreplace") or None,
             headers=_pairs(headers or b"") or None,

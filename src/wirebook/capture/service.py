@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Final
 
 from wirebook.capture.committer import Committer
@@ -18,6 +19,13 @@ from wirebook.catalog import Catalog
 from wirebook.problems import WirebookError
 
 INTERRUPTED: Final = 130
+BROKER_RECEIVERS: Final = {
+    "MQTT/3.1.1": ("wirebook.capture.mqtt", "MqttReceiver"),
+    "MQTT/5.0": ("wirebook.capture.mqtt", "MqttReceiver"),
+    "NATS": ("wirebook.capture.nats", "NatsReceiver"),
+    "KAFKA": ("wirebook.capture.kafka", "KafkaReceiver"),
+}
+"""The module and the class for each protocol; a module is imported only when needed, because it needs an extra."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +110,7 @@ class Gateway:
 
     def _receivers(self, committer: Committer) -> list[Receiver]:
         """Make the receivers; addresses are bound, brokers are not yet connected. Raises: WirebookError"""
-        options, receivers = self._options, list[Receiver]()
+        options, receivers = self._options, list[Any]()
         targets: dict[tuple[str, int], list[Any]] = {}
         for xid in dict.fromkeys(options.endpoints):
             credentials = credentials_of(xid, options.secrets)
@@ -113,24 +121,11 @@ class Gateway:
                 target = DeliveryTarget(endpoint, options.http)
                 targets.setdefault(target.listen, []).append(target)
                 self.status.endpoints.append(target.status)
-            elif endpoint.protocol in ("MQTT/3.1.1", "MQTT/5.0"):
-                from wirebook.capture.mqtt import MqttReceiver  # noqa: PLC0415
-
-                mqtt = MqttReceiver(endpoint, committer, self._sink.identity, self._note)
-                receivers.append(mqtt)
-                self.status.endpoints.append(mqtt.status)
-            elif endpoint.protocol == "NATS":
-                from wirebook.capture.nats import NatsReceiver  # noqa: PLC0415
-
-                nats = NatsReceiver(endpoint, committer, self._note)
-                receivers.append(nats)
-                self.status.endpoints.append(nats.status)
             else:
-                from wirebook.capture.kafka import KafkaReceiver  # noqa: PLC0415
-
-                kafka = KafkaReceiver(endpoint, committer, self._sink.identity, self._note)
-                receivers.append(kafka)
-                self.status.endpoints.append(kafka.status)
+                module, name = BROKER_RECEIVERS[endpoint.protocol]
+                receiver = getattr(import_module(module), name)
+                receivers.append(receiver(endpoint, committer, self._sink.identity, self._note))
+                self.status.endpoints.append(receivers[-1].status)
         for group in targets.values():
             from wirebook.capture.http import HttpReceiver  # noqa: PLC0415
 
