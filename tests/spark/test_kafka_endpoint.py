@@ -11,6 +11,7 @@ import pytest
 
 from wirebook.capture.endpoints import Credentials, ReceivedEndpoint
 from wirebook.catalog import Catalog
+from wirebook.cli.app import run
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.kafka import KafkaSource, client_settings, kafka_source, parse_properties, starting_offsets
 from wirebook.spark.stream import LiveCatalog
@@ -229,6 +230,32 @@ def test_invalid_starting_offsets_are_refused(text: str) -> None:
 def test_starting_offsets_are_kept() -> None:
     assert starting_offsets("latest", ["orders"]) == "latest"
     assert json.loads(starting_offsets('{"orders": {"0": 7, "1": -2}}', ["orders"])) == {"orders": {"0": 7, "1": -2}}
+
+
+# -- the command line, before Spark starts -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--jars", "{folder}"], "[missing-jars]; on a machine with network, run: python -m wirebook.spark.jars"),
+        (["--from", "newest"], "--from"),
+        (["--once", "--available-now"], "mutually exclusive"),
+        (["--name", "a/b"], "--name"),
+        (["--interval", "soon"], "[bad-setting]"),
+        (["--to", "s3://lake/tables"], "name a folder with --checkpoint"),
+    ],
+)
+def test_mistakes_on_the_command_line_are_reported_before_spark_starts(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalogue = tmp_path / "catalogue.json"
+    catalogue.write_text(json.dumps(document(SERVERS | {"topic": "orders"})))
+    line = ["stream", "--endpoint", "/endpoints/orders", "--catalog", str(catalogue), "--to", str(tmp_path / "tables")]
+    assert run([*line, *(argument.format(folder=tmp_path) for argument in arguments)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "starting Spark" not in error
 
 
 # -- the catalogue of a stream --------------------------------------------------------------------------------------

@@ -111,6 +111,7 @@ def stream(  # noqa: PLR0917 (options)
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
     from wirebook.spark.jars import KAFKA, class_path, locked_jars  # noqa: PLC0415 (half a second for all of these)
     from wirebook.spark.kafka import client_settings, kafka_source  # noqa: PLC0415
+    from wirebook.spark.session import is_submitted  # noqa: PLC0415
     from wirebook.spark.stream import LiveCatalog, StreamJob, checkpoint_of, run_stream  # noqa: PLC0415
 
     credentials = credentials_of(endpoint, read_secrets(secrets))
@@ -134,12 +135,12 @@ def stream(  # noqa: PLR0917 (options)
     if available_now or once:
         job.trigger, job.continuous = ({"availableNow": True} if available_now else {"once": True}), False
     live = LiveCatalog(loaded, catalog, endpoint, print_note)
-    path = class_path(locked_jars(KAFKA), jars)
+    settings = {} if is_submitted() else {"spark.driver.extraClassPath": class_path(locked_jars(KAFKA), jars)}
     stop = Stop()
     try:
         with stop.handling_signals():
             with ProgressBar("starting Spark") as bar:
-                spark = bar.start_spark({"spark.driver.extraClassPath": path, "spark.executor.extraClassPath": path})
+                spark = bar.start_spark(settings)
 
             def started() -> None:
                 stop.is_graceful = True

@@ -17,7 +17,7 @@ from wirebook.spark.java import Java, find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Java", "find_java", "session"]
+__all__ = ["Java", "find_java", "is_submitted", "session"]
 
 LOGGING = Path(__file__).parent / "log4j2.properties"
 SUBMITTED = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
@@ -43,11 +43,16 @@ def session(
     if active is not None:
         return active
     builder = SparkSession.builder.appName(app_name)
-    if any(name in os.environ for name in SUBMITTED):
+    if is_submitted():
         return builder.getOrCreate()
     with _environment(local_environment(find_java())), _killing_java_on_failure():
         _silence_accumulator_server()
         return builder.config(map={**local_settings(cores), **(settings or {})}).getOrCreate()
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit or a Spark Connect server provides the session, with settings and jars of its own."""
+    return any(name in os.environ for name in SUBMITTED)
 
 
 def local_settings(cores: int | None = None) -> dict[str, str]:
