@@ -25,6 +25,7 @@ from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.brokers.kafka import SCRAM_USERS, USERS, KafkaBroker
+from wirebook.landing.runs.target import Target
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kafka")]
 
@@ -315,6 +316,21 @@ def test_messages_that_the_broker_deleted_stop_the_stream(
     lines, _ = run(kafka_java, topic.arguments("--available-now", "--skip-lost"))
     assert lines[-1]["read"] == 15
     assert topic.places().total() == 35
+
+
+def test_batch_waits_for_another_run_at_the_target(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
+) -> None:
+    topic = Topic(kafka, tmp_path)
+    topic.send_events(range(20))
+    with started(kafka_java, topic.arguments("--available-now")) as process:
+        stream = Watched(process)
+        with Target(topic.target).locked():
+            stream.wait_for(lambda: any(note.startswith("streaming") for note in stream.notes))
+            time.sleep(2)
+            assert not stream.batches
+        assert process.wait(SECONDS) == 0
+    topic.check_landed()
 
 
 def test_killed_stream_lands_every_message_once(kafka: KafkaBroker, tmp_path: Path) -> None:
