@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.landing.s3 import make_bucket, s3_server
 from tests.spark.shared_java import shared_java
 
 # No test is timed. In CI the examples are the same each time; elsewhere they are new ones.
@@ -19,6 +21,7 @@ settings.load_profile("wirebook")
 # Java compiles fast instead of well: the tests run each piece of code a few times only.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
+BUCKETS = count()
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -36,6 +39,25 @@ def one_java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
     """The environment variables of programs that share one Java process. They must use absolute paths."""
     with shared_java(tmp_path_factory.mktemp("java")) as variables:
         yield variables
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """The address of an S3 server, to which the environment leads."""
+    with s3_server() as environment:
+        before = {name: os.environ.get(name) for name in environment}
+        os.environ.update(environment)
+        yield environment["AWS_ENDPOINT_URL"]
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+@pytest.fixture
+def bucket(s3: str) -> str:
+    """The URL of a new bucket."""
+    name = f"bucket{next(BUCKETS)}"
+    make_bucket(s3, name)
+    return f"s3://{name}"
 
 
 def pytest_collection_finish() -> None:

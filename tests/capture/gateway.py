@@ -36,7 +36,7 @@ class GatewayProcess:
         return self.process.returncode, err
 
 
-def command(catalog: Path, folder: Path, *arguments: str) -> list[str]:
+def command(catalog: Path, folder: Path | str, *arguments: str) -> list[str]:
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     program += "from wirebook.cli import main; main()"
     return [sys.executable, "-c", program, "capture", "--catalog", str(catalog), "--to", str(folder), *arguments]
@@ -44,7 +44,7 @@ def command(catalog: Path, folder: Path, *arguments: str) -> list[str]:
 
 @contextlib.contextmanager
 def gateway(
-    catalog: Path, folder: Path, *arguments: str, env: dict[str, str] | None = None
+    catalog: Path, folder: Path | str, *arguments: str, env: dict[str, str] | None = None
 ) -> Iterator[GatewayProcess]:
     """Run a gateway until the end of the block."""
     process = subprocess.Popen(

@@ -15,6 +15,7 @@ class MemorySink:
     """Keeps groups in memory. A write waits for `gate`, and fails `failures` times."""
 
     identity = "memory"
+    linger_seconds = 0.0
 
     def __init__(self, failures: int = 0) -> None:
         self.groups: list[list[bytes]] = []

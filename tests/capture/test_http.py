@@ -21,6 +21,7 @@ from tests.pages.brokers import free_port
 from wirebook.catalog import Catalog
 from wirebook.landing.job import land
 from wirebook.landing.runs.local_runner import LocalRunner
+from wirebook.landing.stores.locations import location_of
 
 TOKEN = "t0ken-that-must-not-be-stored"
 CE_HEADERS = {"ce-specversion": "1.0", "ce-id": "1", "ce-source": "/s", "ce-type": "a.b", "X-Twice": "1"}
@@ -225,6 +226,38 @@ def test_killed_gateway_loses_no_acknowledged_message(catalog: Path, tmp_path: P
     assert clients.acknowledged <= set(bodies), clients.acknowledged - set(bodies)
     assert len(bodies) == len(set(bodies)) <= clients.sent  # nothing is resent here, so nothing is there twice
     print(f"{KILLS} kills, {clients.sent} sent, {len(clients.acknowledged)} acknowledged, {len(bodies)} captured")
+
+
+@pytest.mark.xdist_group("s3")
+def test_killed_gateway_loses_nothing_that_it_wrote_to_a_store(
+    catalog: Path, tmp_path: Path, port: int, bucket: str
+) -> None:
+    folder = f"{bucket}/captured"
+    clients = Clients(port)
+    try:
+        for _ in range(KILLS):
+            with gateway(catalog, folder, "--endpoint", "/endpoints/hooks", "--linger", "0.2") as process:
+                time.sleep(random.uniform(0.5, 2))
+                process.process.kill()
+    finally:
+        clients.stop()
+    objects = [path.read_bytes() for path, _ in location_of(folder).below() if path.name.endswith(".jsonl")]
+    bodies = [json.loads(line)["body"] for content in objects for line in content.splitlines()]
+    assert clients.acknowledged
+    assert clients.acknowledged <= set(bodies)
+    assert len(objects) < len(bodies) == len(set(bodies))
+    report = land(folder, Catalog.load(catalog), tmp_path / "tables", runner=LocalRunner())
+    assert (report.read, list(report.problems)) == (len(bodies), [])
+
+
+def test_store_that_cannot_be_written_is_an_error_at_the_start(catalog: Path, port: int, s3: str) -> None:
+    arguments = ["--endpoint", "/endpoints/hooks", "--linger", "0"]
+    process = subprocess.run(
+        command(catalog, "s3://no-such-bucket/captured", *arguments), capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 2
+    assert "[store-failed]" in process.stderr
+    assert "never-shown" not in process.stderr
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from time import perf_counter
 from typing import Final
 
@@ -70,6 +71,7 @@ class Committer:
             while self._lines or not self._closing:
                 self._wake.clear()
                 if self._lines:
+                    await self._linger()
                     await self._write_group()
                 elif not self._closing:
                     await self._roll()
@@ -86,6 +88,15 @@ class Committer:
         """Make `run` return after everything is durable."""
         self._closing = True
         self._wake.set()
+
+    async def _linger(self) -> None:
+        """Wait for more lines, as long as the sink asks for it and there is room."""
+        end = self._loop.time() + self._sink.linger_seconds
+        while not (self._closing or self.is_full) and (left := end - self._loop.time()) > 0:
+            self._wake.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._wake.wait()
 
     async def _write_group(self) -> None:
         lines, self._lines = self._lines, []

@@ -27,7 +27,7 @@ CONNECT_SECONDS: Final = 20
 STOP_SECONDS: Final = 10
 
 
-class _Client(Client):
+class _UnqueuedClient(Client):
     """A client that passes on messages as they are on the wire, and does not read the next one meanwhile.
 
     The messages of nats-py have a dict of headers, which loses repeated ones, and a queue that drops messages when it
@@ -103,7 +103,7 @@ class NatsReceiver:
                 self.status.rejected["internal-error"] += 1
                 await on_error(error)
 
-        client = _Client()
+        client = _UnqueuedClient()
         client.receive = receive
         try:
             callbacks: dict[str, Any] = {"disconnected_cb": on_close, "closed_cb": on_close, "error_cb": on_error}

@@ -31,9 +31,10 @@ IDENTITY_FILE: Final = ".wirebook-capture"
 
 class Sink(Protocol):
     """Where the gateway writes. The methods are called from one thread. `identity` is stable as long as the data is;
-    brokers know the gateway by it."""
+    brokers know the gateway by it. Messages wait for others for `linger_seconds`, where each write costs much."""
 
     identity: str
+    linger_seconds: float
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Write lines and return when they are durable. Raises: OSError; none of them counts as written then"""
@@ -60,6 +61,8 @@ class SegmentFolder:
     Shape: `segments` counts complete segments, `recovered` the messages found in partial ones at the start.
     Units: `segment_bytes` and `segment_seconds` bound a segment; it may exceed the size by one group of messages.
     """
+
+    linger_seconds = 0.0
 
     def __init__(self, folder: Path, *, segment_bytes: int, segment_seconds: float) -> None:
         """Create the folder if it is missing, lock it, and recover partial segments.

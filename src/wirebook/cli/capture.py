@@ -19,7 +19,6 @@ from wirebook.cli.output import print_note, printable
 from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import load_catalog
 from wirebook.core.counting import counted
-from wirebook.landing.stores.locations import local_path
 
 if TYPE_CHECKING:
     from wirebook.capture.status import GatewayStatus
@@ -39,8 +38,8 @@ def capture(  # noqa: PLR0917 (options)
     catalog: CatalogOption,
     endpoint: Annotated[list[str], typer.Option(help="XID of an endpoint to receive from. Repeatable.")],
     to: Annotated[
-        Path,
-        typer.Option("--to", metavar="FOLDER", help="Folder of the segments; created if missing.", parser=local_path),
+        str,
+        typer.Option("--to", metavar="FOLDER", help="Folder of the segments, or its URL; created if missing."),
     ],
     set_: SetOption = None,
     secrets: SecretsOption = None,
@@ -48,6 +47,9 @@ def capture(  # noqa: PLR0917 (options)
     segment_age: Annotated[
         str, typer.Option(help="Time after which a segment is complete, such as 10s or 5m.")
     ] = "60s",
+    linger: Annotated[
+        float, typer.Option(help="In an object store: seconds for which messages are gathered for one object.", min=0)
+    ] = 1,
     memory: Annotated[
         int, typer.Option(help="MiB of messages in memory, above which the gateway stops reading.", min=1)
     ] = 64,
@@ -82,6 +84,8 @@ def capture(  # noqa: PLR0917 (options)
     from wirebook.capture.endpoints import HttpOptions, read_secrets  # noqa: PLC0415 (other commands do not need the gateway)
     from wirebook.capture.segments import SegmentFolder  # noqa: PLC0415
     from wirebook.capture.service import Gateway, GatewayOptions  # noqa: PLC0415
+    from wirebook.landing.stores.locations import location_of  # noqa: PLC0415
+    from wirebook.landing.stores.segments import ObjectSegments  # noqa: PLC0415
 
     options = GatewayOptions(
         endpoints=endpoint,
@@ -103,7 +107,13 @@ def capture(  # noqa: PLR0917 (options)
     loaded = load_catalog(catalog)
     for xid in endpoint:
         loaded.check_endpoint(xid)
-    sink = SegmentFolder(to, segment_bytes=segment_size * MIB, segment_seconds=seconds)
+    folder = location_of(to)
+    if isinstance(folder, Path):
+        sink: SegmentFolder | ObjectSegments = SegmentFolder(
+            folder, segment_bytes=segment_size * MIB, segment_seconds=seconds
+        )
+    else:
+        sink = ObjectSegments(folder, linger)
     if sink.recovered:
         note(f"recovered {counted(sink.recovered, 'message')} of a gateway that was killed")
     return Gateway(loaded, sink, options, note, show).run()

@@ -123,12 +123,12 @@ class ObjectPath:
 
     def write_bytes(self, data: bytes) -> None:
         """Raises: store-failed"""
-        with _failures(self):
+        with _failures(self, writes=True):
             library("obstore").put(_store(self.bucket), self.key, data, use_multipart=False)
 
     def create(self, data: bytes) -> None:
         """Write the object unless there is one. Raises: FileExistsError, store-failed"""
-        with _failures(self):
+        with _failures(self, writes=True):
             library("obstore").put(_store(self.bucket), self.key, data, mode="create", use_multipart=False)
 
     def copy_to(self, other: ObjectPath) -> None:
@@ -198,14 +198,14 @@ class ObjectWriter(io.RawIOBase):
 
     def write(self, data: Any, /) -> int:
         """Raises: store-failed"""
-        with _failures(self._path):
+        with _failures(self._path, writes=True):
             self._writer.write(bytes(data))
         return len(data)
 
     def close(self) -> None:
         """Raises: store-failed"""
         if not self.closed:
-            with _failures(self._path):
+            with _failures(self._path, writes=True):
                 self._writer.close()
         super().close()
 
@@ -221,8 +221,8 @@ def _status(meta: Any) -> ObjectStatus:
 
 
 @contextmanager
-def _failures(path: ObjectPath) -> Iterator[None]:
-    """Convert the exceptions of obstore.
+def _failures(path: ObjectPath, *, writes: bool = False) -> Iterator[None]:
+    """Convert the exceptions of obstore. Of a request that `writes`, what is missing is the bucket.
 
     Raises: FileNotFoundError, FileExistsError, ObjectChanged; WirebookError (store-failed) for all others
     """
@@ -230,13 +230,18 @@ def _failures(path: ObjectPath) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
+        if writes:
+            raise _failed(path, f"'{path.bucket}' does not exist") from error
         raise FileNotFoundError(f"'{path}' does not exist") from error
     except exceptions.AlreadyExistsError as error:
         raise FileExistsError(f"'{path}' exists") from error
     except exceptions.PreconditionError as error:
         raise ObjectChanged(f"'{path}' has been replaced") from error
     except (exceptions.BaseError, ValueError) as error:
-        reason = str(error).partition("\n\nDebug source")[0].replace("\n", " ")[:MAX_MESSAGE]
-        message = f"the store of '{path}' refused a request or did not answer: {reason}"
-        hint = "check the URL, the credentials in the environment and the network; then run the command again"
-        raise WirebookError(Problem("store-failed", message, file=str(path), hint=hint)) from error
+        raise _failed(path, str(error).partition("\n\nDebug source")[0].replace("\n", " ")[:MAX_MESSAGE]) from error
+
+
+def _failed(path: ObjectPath, reason: str) -> WirebookError:
+    message = f"the store of '{path}' refused a request or did not answer: {reason}"
+    hint = "check the URL, the credentials in the environment and the network; then run the command again"
+    return WirebookError(Problem("store-failed", message, file=str(path), hint=hint))
