@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-KILLS = int(os.environ.get("WIREBOOK_KILLS", "4"))
+KILLS = int(os.environ.get("WIREBOOK_KILLS", "2"))
 """How often a fault test kills; the long run sets more."""
 
 

@@ -49,6 +49,15 @@ def test_bounds_of_each_type(tmp_path: Path) -> None:
     assert found["nullCount"] == flat
 
 
+@pytest.mark.parametrize("instant", [2**62, -(2**62), 253_402_300_799_999_999])
+def test_times_beyond_the_calendar_have_no_bounds(tmp_path: Path, instant: int) -> None:
+    table = pa.table({"at": pa.array([instant], pa.timestamp("us", "UTC")), "n": [1]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    found = file_statistics(pq.read_metadata(tmp_path / "a.parquet"))
+    assert found["minValues"] == found["maxValues"] == {"n": 1}
+    assert found["nullCount"] == {"at": 0, "n": 0}
+
+
 def test_only_the_first_columns_have_statistics(tmp_path: Path) -> None:
     schema = pa.schema([(f"c{i}", pa.int32()) for i in range(40)])
     assert len(statistics_of(tmp_path, [dict.fromkeys(schema.names, 1)], schema)["nullCount"]) == 32

@@ -336,7 +336,7 @@ def test_batch_waits_for_another_run_at_the_target(
 def test_killed_stream_lands_every_message_once(kafka: KafkaBroker, tmp_path: Path) -> None:
     """The driver is killed at random moments while messages arrive."""
     topic, dice = Topic(kafka, tmp_path), random.Random(time.time_ns())
-    kills = int(os.environ.get("WIREBOOK_KILLS", "3"))
+    kills = int(os.environ.get("WIREBOOK_KILLS", "1"))
     arguments = topic.arguments("--interval", "0", "--max-per-batch", "40")
     numbers, is_over = iter(range(1_000_000)), threading.Event()
 

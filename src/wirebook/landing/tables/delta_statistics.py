@@ -8,6 +8,7 @@ Spec: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statist
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -41,10 +42,11 @@ def file_statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
         values = sum(column.num_values - item.null_count for column, item in zip(columns, statistics, strict=True))
         if not bounded or values > sum(item.num_values for item in bounded):
             continue
-        least, most = min(item.min for item in bounded), max(item.max for item in bounded)
-        if type(least) in _BOUNDS:
-            low, high = _BOUNDS[type(least)]
-            lowest[name], highest[name] = low(least), high(most)
+        with suppress(OverflowError, ValueError):  # a time that Python cannot express
+            least, most = min(item.min for item in bounded), max(item.max for item in bounded)
+            if type(least) in _BOUNDS:
+                low, high = _BOUNDS[type(least)]
+                lowest[name], highest[name] = low(least), high(most)
     return {"numRecords": metadata.num_rows, "minValues": lowest, "maxValues": highest, "nullCount": nulls}
 
 
