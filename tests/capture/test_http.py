@@ -209,6 +209,7 @@ class Clients:
             thread.join()
 
 
+@pytest.mark.faults
 def test_killed_gateway_loses_no_acknowledged_message(catalog: Path, tmp_path: Path, port: int) -> None:
     arguments = ["--endpoint", "/endpoints/hooks", "--segment-age", "1s", "--segment-size", "1"]
     clients = Clients(port)
@@ -228,6 +229,7 @@ def test_killed_gateway_loses_no_acknowledged_message(catalog: Path, tmp_path: P
     print(f"{KILLS} kills, {clients.sent} sent, {len(clients.acknowledged)} acknowledged, {len(bodies)} captured")
 
 
+@pytest.mark.faults
 @pytest.mark.xdist_group("s3")
 def test_killed_gateway_loses_nothing_that_it_wrote_to_a_store(
     catalog: Path, tmp_path: Path, port: int, bucket: str

@@ -214,6 +214,7 @@ class Publisher:
         self._client.loop_stop()
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("protocol", VERSIONS)
 def test_kills_and_restarts_lose_no_accepted_message(broker: Mosquitto, tmp_path: Path, protocol: str) -> None:
     catalog, folder = catalog_of(broker, tmp_path, protocol), tmp_path / "to"

@@ -123,6 +123,7 @@ def test_orderly_stop_keeps_everything_that_was_delivered(server: NatsServer, tm
     assert [record["data"] for record in captured(folder)] == bodies
 
 
+@pytest.mark.faults
 def test_gateway_connects_again_after_the_server_was_killed(server: NatsServer, tmp_path: Path) -> None:
     folder = tmp_path / "to"
     with gateway(catalog_of(server, tmp_path), folder, *ARGUMENTS) as process:

@@ -279,6 +279,7 @@ def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: 
     topic.check_landed()
 
 
+@pytest.mark.faults
 def test_stream_waits_for_a_broker_that_restarts(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
 ) -> None:
@@ -300,6 +301,7 @@ def test_stream_waits_for_a_broker_that_restarts(
     topic.check_landed()
 
 
+@pytest.mark.faults
 def test_messages_that_the_broker_deleted_stop_the_stream(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
 ) -> None:
@@ -318,6 +320,7 @@ def test_messages_that_the_broker_deleted_stop_the_stream(
     assert topic.places().total() == 35
 
 
+@pytest.mark.faults
 def test_batch_waits_for_another_run_at_the_target(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
 ) -> None:
@@ -333,6 +336,7 @@ def test_batch_waits_for_another_run_at_the_target(
     topic.check_landed()
 
 
+@pytest.mark.faults
 def test_killed_stream_lands_every_message_once(kafka: KafkaBroker, tmp_path: Path) -> None:
     """The driver is killed at random moments while messages arrive."""
     topic, dice = Topic(kafka, tmp_path), random.Random(time.time_ns())
@@ -386,6 +390,7 @@ def test_sasl_ssl_with_credentials_that_are_stored_nowhere(
     topic.check_landed()
 
 
+@pytest.mark.faults
 def test_unreachable_broker_and_missing_topic_are_one_line(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
 ) -> None:

@@ -120,10 +120,22 @@ class NatsReceiver:
             if lost.is_set():
                 raise ConnectionError(str(errors[0]) if errors else "the server closed the connection")
             await subscription.unsubscribe()
-            await client.flush(STOP_SECONDS)  # what the server had sent before
+            await self._read_rest(client)
         finally:
             with suppress(OSError, Error, TimeoutError):
                 await client.close()
+
+    async def _read_rest(self, client: Client) -> None:
+        """Read what the server had sent before the end of the subscription. Raises: TimeoutError, if nothing arrives"""
+        while True:
+            received = self.status.received
+            try:
+                await client.flush(STOP_SECONDS)
+            except TimeoutError:
+                if self.status.received == received:
+                    raise
+            else:
+                return
 
     async def _capture(self, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
         wire = NatsMessage(
