@@ -40,6 +40,7 @@ def test_kill_at_each_point_loses_and_duplicates_nothing(workspace: Any, point: 
     workspace.die(point, times)
     seen = len(workspace.rows())
     report = workspace.land(name="new", batch_bytes=1)
+    assert report.recovered.total() == (21 if point in ("committed", "moved", "tabled") else 0)
     workspace.check_conserved(expected)
     assert report.read == report.landed + report.dead_lettered
     assert report.read + report.skipped == expected

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -334,8 +335,8 @@ class Target:
             raise WirebookError(Problem("target-locked", message, hint=hint)) from error
         self.at("committed")
 
-    def finish(self, manifest: Manifest) -> None:
-        """Make the files of a committed batch part of their tables. Can be repeated after a crash.
+    def finish(self, manifest: Manifest, *, again: bool = False) -> None:
+        """Make the files of a committed batch part of their tables. Can be repeated, `again`, after a crash.
 
         A table that does not take its files keeps nobody waiting: they are set aside, and so are those of later
         batches, because batches enter a table in order. `problems` says why; the next run tries again.
@@ -346,7 +347,9 @@ class Target:
         files = dict(by_table(manifest.files))
         with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
             run = pool.map if isinstance(self.root, ObjectPath) else map
-            for _ in run(lambda table: self._enter(manifest, table, files[table], tables[table].schema), files):
+            for _ in run(
+                lambda table: self._enter(manifest, table, files[table], tables[table].schema, again=again), files
+            ):
                 self.at("moved")
         if manifest.tables:
             entries = [tables[name] for name in sorted(tables)]
@@ -355,7 +358,8 @@ class Target:
         if not isinstance(self.root, ObjectPath):
             sync_folder(self.root)
         self.at("tabled")
-        self._record_aside(manifest.batch, files)
+        if again or self._blocked:
+            self._record_aside(manifest.batch, files)
         self.abandon(manifest.batch)
         self.at("finished")
 
@@ -365,18 +369,27 @@ class Target:
         tables = self.tables()
         files = {table: staged for table, staged in by_table(manifest.files) if table in names}
         for table, staged in files.items():
-            self._enter(manifest, table, staged, tables[table].schema)
+            self._enter(manifest, table, staged, tables[table].schema, again=True)
         self._record_aside(manifest.batch, files)
-        landed = {table: sum(file.rows for file in files[table]) for table in files if table not in self._blocked}
-        return Counter(landed)
+        return self._landed(chain.from_iterable(files.values()))
 
-    def _enter(self, manifest: Manifest, table: str, files: list[StagedFile], schema: pa.Schema) -> None:
-        """Commit files to a table, or set them aside.
+    def _landed(self, files: Iterable[StagedFile]) -> Counter[str]:
+        """The rows of files whose tables have taken them, by table."""
+        landed: Counter[str] = Counter()
+        for file in files:
+            if file.table not in self._blocked:
+                landed[file.table] += file.rows
+        return landed
+
+    def _enter(
+        self, manifest: Manifest, table: str, files: list[StagedFile], schema: pa.Schema, *, again: bool
+    ) -> None:
+        """Commit files to a table, or set them aside. They may have been set aside before, if this is done `again`.
 
         Raises: broken-target
         """
         staging, aside = self.staging(manifest.batch), self.records.location(f"aside/{manifest.batch}/{table}")
-        kept = files_in(aside)
+        kept = files_in(aside) if again else []
         paths = [aside / file.name if file.name in kept else staging / file.path for file in files]
         if table not in self._blocked:
             try:
@@ -429,8 +442,8 @@ class Target:
         landed: Counter[str] = Counter()
         for manifest in self.manifests() if begun or aside else ():
             if manifest.batch in begun:
-                self.finish(manifest)
-                landed.update({file.table: file.rows for file in manifest.files if file.table not in self._blocked})
+                self.finish(manifest, again=True)
+                landed += self._landed(manifest.files)
             elif manifest.batch in aside:
                 landed += self._finish_aside(manifest)
         self.clear_staging()
