@@ -8,7 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,26 @@ def captured(folder: Path) -> list[dict[str, Any]]:
     """The records of all complete segments."""
     files = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     return [json.loads(line) for path in files for line in path.read_bytes().splitlines()]
+
+
+def lines_in(folder: Path) -> list[dict[str, Any]]:
+    """The records in segments, also in the one under way."""
+    files = [*folder.glob("*.jsonl"), *folder.glob(".*.partial")]
+    lines = [line for path in files for line in path.read_bytes().splitlines(keepends=True)]
+    return [json.loads(line) for line in lines if line.endswith(b"}\n")]
+
+
+def wait_until(is_met: Callable[[], bool]) -> None:
+    """Wait for what happens in another process; a minute at most."""
+    end = time.monotonic() + 60
+    while not is_met():
+        assert time.monotonic() < end, "waited a minute"
+        time.sleep(0.05)
+
+
+def wait_for_note(process: GatewayProcess, text: str) -> str:
+    """Wait until the gateway prints a line with a text; returns the line."""
+    assert process.process.stderr
+    while text not in (line := process.process.stderr.readline()):
+        assert line, "the gateway ended"
+    return line

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,15 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.brokers.kafka import USERS, KafkaBroker, running_kafka
-from tests.capture.gateway import KILLS, GatewayProcess, captured, gateway, write_catalog
+from tests.capture.gateway import (
+    KILLS,
+    captured,
+    gateway,
+    lines_in,
+    wait_for_note,
+    wait_until,
+    write_catalog,
+)
 
 ARGUMENTS = ["--endpoint", "/endpoints/rides"]
 
@@ -51,26 +59,6 @@ def catalog_of(servers: str, folder: Path, **options: Any) -> Path:
     return write_catalog(folder, {"rides": {"usage": ["consumer"], "protocol": "KAFKA", "protocoloptions": options}})
 
 
-def lines_in(folder: Path) -> list[dict[str, Any]]:
-    """The records in segments, also in the one under way."""
-    files = [*folder.glob("*.jsonl"), *folder.glob(".*.partial")]
-    lines = [line for path in files for line in path.read_bytes().splitlines(keepends=True)]
-    return [json.loads(line) for line in lines if line.endswith(b"}\n")]
-
-
-def wait_until(is_met: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not is_met():
-        assert time.monotonic() < end, "waited a minute"
-        time.sleep(0.05)
-
-
-def wait_for_assignment(process: GatewayProcess) -> None:
-    assert process.process.stderr
-    while "receiving" not in (line := process.process.stderr.readline()):
-        assert line, "the gateway ended"
-
-
 def committed(servers: str, group: str) -> int:
     """The committed offsets of all partitions."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
@@ -101,7 +89,7 @@ def test_records_are_captured_unchanged_and_committed(servers: str, tmp_path: Pa
     assert (records[2]["value"], "key" in records[2]) == ("", False)
     assert committed(servers, tmp_path.name) == 3
     with gateway(catalog_of(servers, tmp_path), folder, *ARGUMENTS) as again:
-        wait_for_assignment(again)
+        wait_for_note(again, "receiving")
         producer.produce("rides", b"4", partition=1)
         producer.flush()
         wait_until(lambda: len(lines_in(folder)) == 4)
@@ -129,7 +117,7 @@ def test_killed_gateway_loses_no_record(servers: str, tmp_path: Path) -> None:
     try:
         for _ in range(KILLS):
             with gateway(catalog_of(servers, tmp_path), folder, *ARGUMENTS, "--segment-age", "1s") as process:
-                wait_for_assignment(process)
+                wait_for_note(process, "receiving")
                 time.sleep(random.uniform(0.02, 2))
                 process.process.kill()
     finally:

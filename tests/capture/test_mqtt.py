@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from tests.capture.gateway import KILLS, GatewayProcess, captured, command, gateway, write_catalog
+from tests.capture.gateway import KILLS, GatewayProcess, captured, command, gateway, wait_until, write_catalog
 from tests.capture.mosquitto import Mosquitto, mosquitto
 from tests.pages.brokers import free_port
 
@@ -71,13 +71,6 @@ def lines_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.glob("*.jsonl")) + b"".join(
         path.read_bytes() for path in folder.glob(".*.partial")
     )
-
-
-def wait_until(is_met: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not is_met():
-        assert time.monotonic() < end, "waited a minute"
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("protocol", VERSIONS)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nats
 import pytest
 
-from tests.capture.gateway import GatewayProcess, captured, gateway, write_catalog
+from tests.capture.gateway import captured, gateway, lines_in, wait_for_note, wait_until, write_catalog
 from tests.pages.brokers import free_port, wait_for
 
 ARGUMENTS = ["--endpoint", "/endpoints/ovens"]
@@ -62,27 +60,6 @@ def publish(server: NatsServer, *messages: tuple[str, bytes]) -> None:
         await client.close()
 
     asyncio.run(run())
-
-
-def lines_in(folder: Path) -> list[dict[str, Any]]:
-    """The records in segments, also in the one under way."""
-    files = [*folder.glob("*.jsonl"), *folder.glob(".*.partial")]
-    lines = [line for path in files for line in path.read_bytes().splitlines(keepends=True)]
-    return [json.loads(line) for line in lines if line.endswith(b"}\n")]
-
-
-def wait_until(is_met: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not is_met():
-        assert time.monotonic() < end, "waited a minute"
-        time.sleep(0.05)
-
-
-def wait_for_note(process: GatewayProcess, text: str) -> str:
-    assert process.process.stderr
-    while text not in (line := process.process.stderr.readline()):
-        assert line, "the gateway ended"
-    return line
 
 
 def test_message_is_captured_as_it_is_on_the_wire(server: NatsServer, tmp_path: Path) -> None:

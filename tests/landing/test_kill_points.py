@@ -6,7 +6,6 @@ The process ends by `os._exit` without handlers. scripts/kill_test.py kills real
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,6 @@ from wirebook.problems import WirebookError
 POINTS = ["locked", "pinned", "begun", "staged", "committed", "moved", "tabled", "finished"]
 
 
-def write(workspace: Any) -> int:
-    """Two files, a batch each, with rows for two tables and the dead letters."""
-    for name in ("a", "b"):
-        records = [{"protocol": "X", "t": "ab"[i % 2], "n": f"{name}{i}"} for i in range(20)]
-        text = "".join(json.dumps(record) + "\n" for record in records)
-        workspace.write(name, text.encode() + b"bad\n")
-    return 42
-
-
 def manifests(workspace: Any) -> list[Manifest]:
     return sorted(Target(workspace.to).manifests(), key=lambda manifest: manifest.batch)
 
@@ -36,7 +26,7 @@ def manifests(workspace: Any) -> list[Manifest]:
     ("point", "times"), [*((point, 0) for point in POINTS), *((point, 1) for point in ("begun", "staged", "moved"))]
 )
 def test_kill_at_each_point_loses_and_duplicates_nothing(workspace: Any, point: str, times: int) -> None:
-    expected = write(workspace)
+    expected = workspace.write_two_files()
     workspace.die(point, times)
     seen = len(workspace.rows())
     report = workspace.land(name="new", batch_bytes=1)
@@ -67,7 +57,7 @@ def begun_before(point: str, times: int) -> int:
 
 
 def test_kill_in_task_and_in_its_retry_loses_nothing(workspace: Any) -> None:
-    write(workspace)
+    workspace.write_two_files()
     workspace.write("b", workspace.source.joinpath("b").read_bytes() + b'{"protocol":"X","t":"a","n":999}\n')
     for _ in range(2):
         workspace.die("task", record="999")
@@ -89,13 +79,13 @@ def test_worker_that_outlives_its_run_does_not_affect_the_next(workspace: Any, m
         (stray / "a.parquet").write_bytes(b"PAR1")
 
     monkeypatch.setattr(Target, "clear_staging", clear_and_write)
-    expected = write(workspace)
+    expected = workspace.write_two_files()
     assert workspace.land(batch_bytes=1).read == expected
     workspace.check_conserved(expected)
 
 
 def test_missing_pinned_catalogue_is_reported(workspace: Any) -> None:
-    write(workspace)
+    workspace.write_two_files()
     workspace.die("staged")
     (workspace.to / "_wirebook" / "catalogues" / "old.json").unlink()
     with pytest.raises(WirebookError, match=r"old\.json") as caught:
@@ -104,7 +94,7 @@ def test_missing_pinned_catalogue_is_reported(workspace: Any) -> None:
 
 
 def test_file_changed_after_kill_lands_as_it_is_now(workspace: Any) -> None:
-    write(workspace)
+    workspace.write_two_files()
     workspace.die("staged")
     workspace.write("a", b'{"protocol":"X","t":"a"}\n')
     report = workspace.land(name="new")
@@ -114,7 +104,7 @@ def test_file_changed_after_kill_lands_as_it_is_now(workspace: Any) -> None:
 
 
 def test_partly_landed_file_changed_after_kill_is_reported(workspace: Any) -> None:
-    write(workspace)
+    workspace.write_two_files()
     workspace.land()
     path = workspace.source / "a"
     path.write_bytes(path.read_bytes() + b'{"protocol":"X","t":"a"}\n')
@@ -126,7 +116,7 @@ def test_partly_landed_file_changed_after_kill_is_reported(workspace: Any) -> No
 
 
 def test_pinned_batch_skips_deleted_file(workspace: Any) -> None:
-    write(workspace)
+    workspace.write_two_files()
     workspace.die("staged")
     (workspace.source / "a").unlink()
     report = workspace.land()
@@ -134,7 +124,7 @@ def test_pinned_batch_skips_deleted_file(workspace: Any) -> None:
 
 
 def test_pinned_batch_finishes_the_source_it_began_with(workspace: Any, tmp_path: Path) -> None:
-    write(workspace)
+    workspace.write_two_files()
     workspace.die("begun")
     other = tmp_path / "other"
     other.mkdir()
@@ -145,7 +135,7 @@ def test_pinned_batch_finishes_the_source_it_began_with(workspace: Any, tmp_path
 
 
 def test_invalid_manifest_is_reported(workspace: Any) -> None:
-    write(workspace)
+    workspace.write_two_files()
     workspace.land()
     (workspace.to / "_wirebook" / "batches" / "1.json").write_bytes(b"{")
     with pytest.raises(Exception, match="broken-target"):
@@ -153,7 +143,7 @@ def test_invalid_manifest_is_reported(workspace: Any) -> None:
 
 
 def test_missing_staged_file_is_reported(workspace: Any) -> None:
-    write(workspace)
+    workspace.write_two_files()
     workspace.die("committed")
     for path in (workspace.to / "_wirebook" / "staging").rglob("*.parquet"):
         path.unlink()
@@ -162,7 +152,7 @@ def test_missing_staged_file_is_reported(workspace: Any) -> None:
 
 
 def test_batch_records_are_json(workspace: Any) -> None:
-    write(workspace)
+    workspace.write_two_files()
     workspace.land()
     manifest = msgspec.json.decode((workspace.to / "_wirebook" / "batches" / "1.json").read_bytes())
     assert (manifest["read"], len(manifest["entries"])) == (42, 2)

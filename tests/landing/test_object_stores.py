@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import threading
 from pathlib import Path
@@ -32,15 +31,6 @@ def remote(tmp_path: Path, bucket: str) -> Workspace:
     return Workspace(tmp_path, f"{bucket}/lake/tables")
 
 
-def write(workspace: Any) -> int:
-    """Two files, a batch each, with rows for two tables and the dead letters."""
-    for name in ("a", "b"):
-        records = [{"protocol": "X", "t": "ab"[i % 2], "n": f"{name}{i}"} for i in range(20)]
-        text = "".join(json.dumps(record) + "\n" for record in records)
-        workspace.write(name, text.encode() + b"bad\n")
-    return 42
-
-
 def upload(workspace: Any, to: Any) -> None:
     for path in workspace.source.iterdir():
         (to / path.name).write_bytes(path.read_bytes())
@@ -50,7 +40,7 @@ def upload(workspace: Any, to: Any) -> None:
 
 
 def test_land_and_read_again(remote: Any) -> None:
-    expected = write(remote)
+    expected = remote.write_two_files()
     report = remote.land()
     assert (report.read, report.landed, report.dead_lettered) == (42, 40, 2)
     remote.check_conserved(expected)
@@ -59,7 +49,7 @@ def test_land_and_read_again(remote: Any) -> None:
 
 
 def test_tables_report_and_statistics_of_a_target(remote: Any) -> None:
-    write(remote)
+    remote.write_two_files()
     remote.land()
     tables = {table.name: table for table in tables_in(str(remote.to))}
     assert {name: table.rows for name, table in tables.items()} == {"a": 20, "b": 20, "dead_letters": 2}
@@ -72,7 +62,7 @@ def test_tables_report_and_statistics_of_a_target(remote: Any) -> None:
 
 @pytest.mark.parametrize("table_format", ["parquet", "iceberg"])
 def test_format_that_needs_renames_is_refused_before_anything_is_written(remote: Any, table_format: str) -> None:
-    write(remote)
+    remote.write_two_files()
     with pytest.raises(WirebookError, match="unsupported-store"):
         remote.land(table_format=table_format)
     assert not [path for path, _ in remote.to.below() if "leases" not in str(path)]
@@ -82,7 +72,7 @@ def test_format_that_needs_renames_is_refused_before_anything_is_written(remote:
     ("point", "times"), [("locked", 0), ("begun", 1), ("staged", 0), ("committed", 1), ("moved", 1), ("tabled", 0)]
 )
 def test_kill_at_each_point_loses_and_duplicates_nothing(remote: Any, point: str, times: int) -> None:
-    expected = write(remote)
+    expected = remote.write_two_files()
     remote.die(point, times)
     report = remote.land(name="new", batch_bytes=1)
     remote.check_conserved(expected)
@@ -106,7 +96,7 @@ def test_kill_a_replay(remote: Any, point: str) -> None:
 
 
 def test_table_that_refuses_rows_does_not_block_the_others(remote: Any) -> None:
-    expected = write(remote)
+    expected = remote.write_two_files()
     remote.land()
     action = {
         "protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clustering", "domainMetadata"]}
@@ -123,14 +113,14 @@ def test_table_that_refuses_rows_does_not_block_the_others(remote: Any) -> None:
 
 
 def test_second_run_is_refused_while_the_first_runs(remote: Any) -> None:
-    write(remote)
+    remote.write_two_files()
     with Target(remote.to).locked(), pytest.raises(WirebookError, match=r"target-locked: another run .* is writing"):
         remote.land()
     assert remote.land().read == 42
 
 
 def test_lease_that_nobody_renews_expires(remote: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(remote)
+    remote.write_two_files()
     remote.land()
     lease = records.Lease(id="1", process=1, host="elsewhere", place="elsewhere")
     (remote.to / "_wirebook" / "leases" / "7.json").write_bytes(msgspec.json.encode(lease))
@@ -143,7 +133,7 @@ def test_lease_that_nobody_renews_expires(remote: Any, monkeypatch: pytest.Monke
 
 def test_run_that_was_taken_over_commits_nothing(remote: Any) -> None:
     """A run that stands still for longer than its lease lasts finds its batch number taken."""
-    write(remote)
+    remote.write_two_files()
 
     def overtaken(point: str) -> None:
         if point == "staged":
@@ -158,7 +148,7 @@ def test_run_that_was_taken_over_commits_nothing(remote: Any) -> None:
 
 
 def test_many_runs_at_once_land_every_message_once(remote: Any) -> None:
-    expected = write(remote)
+    expected = remote.write_two_files()
     refused: list[str] = []
 
     def run() -> None:
@@ -180,7 +170,7 @@ def test_many_runs_at_once_land_every_message_once(remote: Any) -> None:
 
 def test_store_that_does_not_answer_is_one_error_without_secrets(tmp_path: Path, s3: str) -> None:
     workspace = Workspace(tmp_path, "s3://no-such-bucket/tables")
-    write(workspace)
+    workspace.write_two_files()
     with pytest.raises(WirebookError, match="store-failed: the store of 's3://no-such-bucket") as error:
         workspace.land()
     assert "never-shown" not in str(error.value)
@@ -190,7 +180,7 @@ def test_store_that_does_not_answer_is_one_error_without_secrets(tmp_path: Path,
 
 
 def test_source_in_a_store(workspace: Any, bucket: str) -> None:
-    expected = write(workspace)
+    expected = workspace.write_two_files()
     workspace.write("c.gz", gzip.compress(b'{"protocol":"X","t":"a","n":1}\n' * 5))
     workspace.write("_hidden", b"{}\n")
     source = location_of(f"{bucket}/raw")
@@ -205,7 +195,7 @@ def test_source_in_a_store(workspace: Any, bucket: str) -> None:
 
 
 def test_rows_are_those_of_the_same_files_in_a_folder(workspace: Any, bucket: str, tmp_path: Path) -> None:
-    write(workspace)
+    workspace.write_two_files()
     workspace.write("e", b'{"protocol":"X","t":"a","n":1}\n\n  \n{"protocol":"X","t":"a","n":"unfinished"')
     pq.write_table(pa.table({"protocol": ["X"] * 9, "t": list("aba" * 3)}), workspace.source / "f", row_group_size=2)
     upload(workspace, location_of(f"{bucket}/raw"))
@@ -220,7 +210,7 @@ def test_rows_are_those_of_the_same_files_in_a_folder(workspace: Any, bucket: st
 
 
 def test_object_that_is_replaced_is_an_error_and_lands_nothing(workspace: Any, bucket: str) -> None:
-    expected = write(workspace)
+    expected = workspace.write_two_files()
     source = location_of(f"{bucket}/raw")
     upload(workspace, source)
     workspace.land(source)
@@ -231,7 +221,7 @@ def test_object_that_is_replaced_is_an_error_and_lands_nothing(workspace: Any, b
 
 
 def test_object_that_is_replaced_during_the_run(workspace: Any, bucket: str) -> None:
-    write(workspace)
+    workspace.write_two_files()
     source = location_of(f"{bucket}/raw")
     upload(workspace, source)
     content = (source / "a").read_bytes()
@@ -264,7 +254,7 @@ def test_single_object_and_missing_object(workspace: Any, bucket: str) -> None:
 
 def test_target_inside_its_source(bucket: str, tmp_path: Path) -> None:
     remote = Workspace(tmp_path, f"{bucket}/lake/tables")
-    expected = write(remote)
+    expected = remote.write_two_files()
     source = location_of(f"{bucket}/lake")
     upload(remote, source)
     remote.land(source)

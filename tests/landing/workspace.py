@@ -64,6 +64,14 @@ class Workspace:
         path.write_bytes(data)
         return path
 
+    def write_two_files(self) -> int:
+        """Two files, a batch each, with rows for two tables and the dead letters; returns the number of messages."""
+        for name in ("a", "b"):
+            records = [{"protocol": "X", "t": "ab"[i % 2], "n": f"{name}{i}"} for i in range(20)]
+            text = "".join(json.dumps(record) + "\n" for record in records)
+            self.write(name, text.encode() + b"bad\n")
+        return 42
+
     def land(
         self,
         source: Path | None = None,

@@ -209,9 +209,7 @@ def place_files(folder: Location, files: Sequence[Location]) -> None:
     Raises: OSError, store-failed
     """
     if isinstance(folder, ObjectPath):
-        for file in files:
-            if isinstance(file, ObjectPath) and file.parent != folder:
-                file.copy_to(folder / file.name)
+        _copy_objects(files, folder)
         return
     folder.mkdir(exist_ok=True)
     for file in files:
@@ -228,9 +226,7 @@ def move_aside(aside: Location, files: Sequence[Location], folder: Location) -> 
     Raises: OSError, store-failed
     """
     if isinstance(aside, ObjectPath):
-        for file in files:
-            if isinstance(file, ObjectPath) and file.parent != aside:
-                file.copy_to(aside / file.name)
+        _copy_objects(files, aside)
         return
     aside.mkdir(parents=True, exist_ok=True)
     for file in files:
@@ -238,6 +234,13 @@ def move_aside(aside: Location, files: Sequence[Location], folder: Location) -> 
             if os.path.exists(place):
                 os.rename(place, aside / file.name)
     sync_folder(aside)
+
+
+def _copy_objects(files: Sequence[Location], folder: ObjectPath) -> None:
+    """Copy objects to a folder, unless they are in it. Raises: OSError, store-failed"""
+    for file in files:
+        if isinstance(file, ObjectPath) and file.parent != folder:
+            file.copy_to(folder / file.name)
 
 
 def clear_aside(aside: Location) -> None:
