@@ -29,7 +29,7 @@ from wirebook.capture.status import EndpointStatus
 from wirebook.convert.asgi import request_of
 from wirebook.httpapi.http.hosts import is_loopback
 from wirebook.httpapi.logs import describe
-from wirebook.httpapi.web import WebServer
+from wirebook.httpapi.web import WebServer, send_before_close
 from wirebook.problems import Problem, WirebookError
 
 HEAD_SECONDS: Final = 10
@@ -205,22 +205,36 @@ class HttpReceiver:
                     is_too_large = len(body) > limit
                     more = event.get("more_body", False) and not is_too_large
                 line = b"" if is_too_large else to_line(target.record_of(scope, bytes(body)))
-                if is_too_large or len(line) > MAX_RECORD_BYTES:
-                    target.status.rejected["too-large"] += 1
-                    await reply(send, 413, f"a body has at most {limit:,} bytes", {"Connection": "close"})
-                    return
+                is_too_large = is_too_large or len(line) > MAX_RECORD_BYTES
                 self._committer.reserve(-len(body))
                 body.clear()
-                target.status.count(line)
-                await asyncio.shield(self._committer.append(line))
+                if not is_too_large:
+                    target.status.count(line)
+                    await asyncio.shield(self._committer.append(line))
         except TimeoutError:
             target.status.rejected["timeout"] += 1
             await reply(send, 503, "the message could not be stored in time", {"Retry-After": RETRY_AFTER})
             return
         finally:
             self._committer.reserve(-len(body))
-        target.status.acknowledged += 1
-        await reply(send, 202)
+        if is_too_large:
+            target.status.rejected["too-large"] += 1
+            await refuse_body(scope, receive, send, f"a body has at most {limit:,} bytes")
+        else:
+            target.status.acknowledged += 1
+            await reply(send, 202)
+
+
+async def refuse_body(scope: dict[str, Any], receive: Any, send: Any, text: str) -> None:
+    """Answer 413, and close the connection."""
+    body = f"{text}\n".encode()
+    headers = [
+        (b"content-length", str(len(body)).encode()),
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send_before_close(scope, receive, send, body)
 
 
 # -- shared with the server of metrics --------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class App:
             complete_response(response, method, headers, origin)
         else:
             await run_in_threadpool(complete_response, response, method, headers, origin)
-        await send_response(receive, send, response, is_head=method == "HEAD")
+        await send_response(scope, receive, send, response)
 
     async def _respond(
         self, scope: Scope, headers: list[tuple[str, str]], receive: Receive

@@ -6,11 +6,12 @@ import asyncio
 import re
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any, Final
 
 import uvicorn
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD: Final = 64 * 1024
@@ -22,6 +23,10 @@ HEAD_TOO_LARGE: Final = (
 METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}) (?:/|https?://)", re.IGNORECASE)
 PARSED_METHODS: Final = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"))
 ABSOLUTE_TARGET: Final = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
+
+DISCARD_SECONDS: Final = 10
+DISCARD_IDLE_SECONDS: Final = 1
+"""How long the rest of a rejected body is read, and how long the client may pause."""
 
 BODY_COMPLETE: Final = "wirebook.body_complete"
 """In the state of an ASGI scope: the whole request was received."""
@@ -39,6 +44,22 @@ def authority_of(scope: Scope) -> str | None:
 def is_body_complete(scope: Scope) -> bool:
     """Whether the whole request was received, so that reading its body does not wait."""
     return BODY_COMPLETE in scope.get("state", {})
+
+
+async def send_before_close(scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
+    """Send the body of a response after which the connection is closed.
+
+    What is left of the request is read and dropped first: a socket that is closed with unread bytes resets the
+    connection, and the client loses the response (RFC 9112#9.6).
+    """
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DISCARD_SECONDS):
+            while not is_body_complete(scope):
+                async with asyncio.timeout(DISCARD_IDLE_SECONDS):
+                    if (await receive())["type"] == "http.disconnect":
+                        break
+    await send({"type": "http.response.body", "body": b""})
 
 
 class ClientConnection(HttpToolsProtocol):

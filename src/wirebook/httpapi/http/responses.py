@@ -17,12 +17,13 @@ from functools import lru_cache
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
-from starlette.types import Message, Receive, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from wirebook.httpapi.http.etags import format_etag, matching_etag
 from wirebook.httpapi.http.messages import JSON, READ_METHODS, ApiResponse
 from wirebook.httpapi.http.preconditions import IF_NONE_MATCH
 from wirebook.httpapi.http.spool import BodySpool
+from wirebook.httpapi.web import send_before_close
 
 MIN_GZIP: Final = 1024
 """Bytes below which compression does not pay."""
@@ -93,12 +94,16 @@ def accepts_gzip(accept_encoding: str) -> bool:
 # -- sending ----------------------------------------------------------------------------------------------------------
 
 
-async def send_response(receive: Receive, send: Send, response: ApiResponse, *, is_head: bool = False) -> None:
+async def send_response(scope: Scope, receive: Receive, send: Send, response: ApiResponse) -> None:
     """Send a response. Raises: BrokenBody, if rendering a large body failed; the client then sees it cut off"""
-    body = response.body
+    body, is_head = response.body, scope["method"] == "HEAD"
     if isinstance(body, bytes):
         await send(_start(response, None if response.status in (204, 304) else len(body)))
-        await send({"type": "http.response.body", "body": b"" if is_head else body})
+        content = b"" if is_head else body
+        if response.headers.get("Connection") == "close":
+            await send_before_close(scope, receive, send, content)
+        else:
+            await send({"type": "http.response.body", "body": content})
         return
     if not isinstance(body, BodySpool):
         await send(_start(response, None))
