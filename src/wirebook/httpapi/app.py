@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
@@ -27,7 +28,7 @@ from wirebook.httpapi.http.messages import (
 from wirebook.httpapi.http.responses import ResponseSender, complete_response, send_response
 from wirebook.httpapi.logs import log_access
 from wirebook.httpapi.options import ServerOptions
-from wirebook.httpapi.routes import ServerRoute, find_route
+from wirebook.httpapi.routes import ServerRoute, find_route, find_server_route
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.web import authority_of, is_body_complete
 from wirebook.problems.xregistry import Refused, refused
@@ -67,15 +68,16 @@ class App:
         method = scope["method"]
         # The server keeps trailing blanks of a header value, which are not part of it (RFC 9110#5.5).
         headers = [(name.decode("latin-1"), value.decode("latin-1").strip(" \t")) for name, value in scope["headers"]]
-        response, origin = await self._respond(scope, headers, receive)
+        first_headers = dict(reversed(headers))
+        response, origin = await self._respond(scope, headers, first_headers, receive)
         if isinstance(response.body, bytes) and len(response.body) <= LARGE_BODY:
-            complete_response(response, method, headers, origin)
+            complete_response(response, method, headers, first_headers, origin)
         else:
-            await run_in_threadpool(complete_response, response, method, headers, origin)
+            await run_in_threadpool(complete_response, response, method, headers, first_headers, origin)
         await send_response(scope, receive, send, response)
 
     async def _respond(
-        self, scope: Scope, headers: list[tuple[str, str]], receive: Receive
+        self, scope: Scope, headers: list[tuple[str, str]], first_headers: Mapping[str, str], receive: Receive
     ) -> tuple[ApiResponse, str | None]:
         """The response, and the origin of the request if pages of that origin may read it."""
         method, path = scope["method"], scope["path"]
@@ -83,7 +85,7 @@ class App:
         caller = Caller(
             method,
             path,
-            dict(reversed(headers)),
+            first_headers,
             [value for name, value in headers if name == "host"],
             scope["scheme"],
             _peer(scope),
@@ -94,7 +96,7 @@ class App:
         try:
             base = self._access.base_of(caller)
             self._access.check(caller, base)
-            origin = caller.headers.get("origin")
+            origin = first_headers.get("origin")
             if origin and not self._access.is_allowed_origin(origin, base):
                 origin = None
             is_complete = is_body_complete(scope)
@@ -110,8 +112,8 @@ class App:
 
     def _server_route(self, method: str, path: str) -> ServerRoute | None:
         """The route of a request that needs no transaction. A Group type with the name of its path replaces it."""
-        route = find_route(path)
-        if not isinstance(route, ServerRoute) or method not in ("GET", "HEAD"):
+        route = find_server_route(path)
+        if route is None or method not in ("GET", "HEAD"):
             return None
         return None if self.service.has_group_type(path.strip("/")) else route
 

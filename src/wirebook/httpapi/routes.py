@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final
 
 from wirebook.core.model.target import DETAILS, METHODS, RequestTarget, parse_target
@@ -99,6 +98,12 @@ def _entity_route(pattern: str, kind: str) -> EntityRoute:
     return EntityRoute(pattern, kind, handlers)
 
 
+def _shape(path: str) -> tuple[int, str]:
+    """What tells the paths of entities apart: the number of segments, and the fifth one (`meta` or `versions`)."""
+    segments = [segment for segment in path.split("/") if segment]
+    return len(segments), segments[4] if len(segments) > 4 else ""
+
+
 ROUTES: Final[tuple[Route, ...]] = (
     _entity_route("/", "registry"),
     _entity_route("/{groups}", "groups"),
@@ -131,26 +136,22 @@ ROUTES: Final[tuple[Route, ...]] = (
 FIXED: Final = {route.pattern: route for route in ROUTES if isinstance(route, FixedRoute)}
 SERVER: Final = {route.pattern: route for route in ROUTES if isinstance(route, ServerRoute)}
 ENTITIES: Final = {route.kind: route for route in ROUTES if isinstance(route, EntityRoute)}
+ENTITIES_BY_SHAPE: Final = {_shape(route.pattern): route for route in ENTITIES.values()}
 RESERVED: Final = frozenset(pattern.split("/")[1] for pattern in FIXED)
 """First segments of fixed paths. They are not names of Group types."""
 
 
-@lru_cache(maxsize=1024)
 def find_route(path: str) -> Route | None:
     """The route of a path, whatever the model has; None for a path that no registry has."""
     path = "/" + path.strip("/")
     if route := FIXED.get(path) or SERVER.get(path):
         return route
-    segments = [segment for segment in path.removesuffix(DETAILS).split("/") if segment] or [""]
-    if segments[0].startswith("."):
-        return None
-    for entity_route in ENTITIES.values():
-        names = entity_route.pattern.strip("/").split("/")
-        if len(names) == len(segments) and all(
-            name.startswith("{") or name == segment for name, segment in zip(names, segments, strict=True)
-        ):
-            return entity_route
-    return None
+    return None if path.startswith("/.") else ENTITIES_BY_SHAPE.get(_shape(path.removesuffix(DETAILS)))
+
+
+def find_server_route(path: str) -> ServerRoute | None:
+    """The route of a path that needs no transaction."""
+    return SERVER.get("/" + path.strip("/"))
 
 
 # -- dispatch ---------------------------------------------------------------------------------------------------------

@@ -55,10 +55,10 @@ async def send_before_close(scope: Scope, receive: Receive, send: Send, body: by
     await send({"type": "http.response.body", "body": body, "more_body": True})
     with suppress(TimeoutError):
         async with asyncio.timeout(DISCARD_SECONDS):
-            while not is_body_complete(scope):
+            more = not is_body_complete(scope)
+            while more:
                 async with asyncio.timeout(DISCARD_IDLE_SECONDS):
-                    if (await receive())["type"] == "http.disconnect":
-                        break
+                    more = (await receive()).get("more_body", False)
     await send({"type": "http.response.body", "body": b""})
 
 

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from codecs import BOM_UTF8
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
 import orjson
@@ -35,7 +34,7 @@ MAX_QUOTE: Final = 200
 
 _DIGITS_AS_ZERO: Final = bytes(48 if 48 <= c <= 57 else c for c in range(256))  # 5x faster than a regex
 _LONG_DIGIT_RUN: Final = b"0" * 19  # shorter integers always fit 64 bits
-_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # possessive: linear also when the quote never closes
+_PIECE: Final = 256 * 1024
 _NOT_BRACKETS: Final = bytes(c for c in range(256) if c not in b"[]{}")
 _NESTING_STEPS: Final = bytes(1 if c in b"[{" else 255 if c in b"]}" else 0 for c in range(256))  # as signed bytes
 
@@ -116,10 +115,21 @@ def _check_depth(data: bytes, max_depth: int) -> None:
     """Count brackets outside strings, without parsing. Raises: JsonError (payload-too-deep)"""
     import numpy as np  # noqa: PLC0415 (takes long to load, and few texts have so many brackets)
 
-    steps = _STRING.sub(b"", data).translate(_NESTING_STEPS, _NOT_BRACKETS)
+    steps = b"".join(_brackets(data)).translate(_NESTING_STEPS)
     depth = np.cumsum(np.frombuffer(steps, dtype=np.int8), dtype=np.int64)
     if depth.size and int(depth.max()) > max_depth:
         raise JsonError("payload-too-deep", f"nested deeper than {max_depth} levels")
+
+
+def _brackets(data: bytes) -> Iterator[bytes]:
+    """The brackets outside strings, in pieces: other threads run in between, and a large text needs little memory."""
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # each quote that is left begins or ends a string
+    is_inside = False
+    for start in range(0, len(data), _PIECE):
+        pieces = data[start : start + _PIECE].split(b'"')
+        yield b"".join(pieces[is_inside::2]).translate(None, _NOT_BRACKETS)
+        is_inside ^= len(pieces) % 2 == 0
 
 
 def _parse_with_long_numbers(data: bytes) -> Any:

@@ -49,7 +49,8 @@ def matching_etag(etag: str, if_none_match: str | None, *, accepts_any: bool = T
     """
     if if_none_match is None:
         return None
-    if if_none_match.strip() == "*":
-        return format_etag(etag, is_gzip=False) if accepts_any else None
-    current = (format_etag(etag, is_gzip=False), format_etag(etag, is_gzip=True))
+    plain = format_etag(etag, is_gzip=False)
+    if if_none_match == plain or (accepts_any and if_none_match.strip() == "*"):
+        return plain
+    current = (plain, format_etag(etag, is_gzip=True))
     return next((listed for listed in ENTITY_TAG.findall(if_none_match) if listed in current), None)

@@ -59,6 +59,7 @@ def split_host(text: str) -> tuple[str, int | None] | None:
     return normalise(match[1]), port
 
 
+@lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
     """Whether a host always is this machine: 127.0.0.0/8, ::1, `localhost` and its subdomains, which cannot be
     registered."""

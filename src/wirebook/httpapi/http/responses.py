@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -47,24 +47,29 @@ class ResponseSender:
 
 
 def complete_response(
-    response: ApiResponse, method: str, headers: list[tuple[str, str]], allowed_origin: str | None
+    response: ApiResponse,
+    method: str,
+    headers: list[tuple[str, str]],
+    first_headers: Mapping[str, str],
+    allowed_origin: str | None,
 ) -> None:
     """Add the headers of CORS and caching; turn the response into 304 if the client has it; compress it.
 
-    `headers` are those of the request. `allowed_origin` is its origin, if pages of that origin may read and write.
+    `headers` are those of the request, `first_headers` the first of each name. `allowed_origin` is its origin, if pages
+    of that origin may read and write.
     """
-    values = dict(reversed(headers))
     response.headers.setdefault("Vary", "Accept-Encoding, Host, Origin")
     if allowed_origin:
         response.headers["Access-Control-Allow-Origin"] = allowed_origin
         response.headers["Access-Control-Allow-Headers"] = "*, Authorization"
         response.headers["Access-Control-Expose-Headers"] = "*"
-    elif "origin" not in values:
+    elif "origin" not in first_headers:
         response.headers.setdefault("Access-Control-Allow-Origin", "*")
-    is_gzip = _is_compressible(response) and accepts_gzip(values.get("accept-encoding", ""))
+    is_gzip = _is_compressible(response) and accepts_gzip(first_headers.get("accept-encoding", ""))
     if response.etag is not None and method in READ_METHODS and response.status in (200, 304):
-        if_none_match = ", ".join(value for name, value in headers if name == IF_NONE_MATCH) or None
-        current = matching_etag(response.etag, if_none_match)
+        current = None
+        if IF_NONE_MATCH in first_headers:
+            current = matching_etag(response.etag, ", ".join(value for name, value in headers if name == IF_NONE_MATCH))
         response.headers["ETag"] = current or format_etag(response.etag, is_gzip=is_gzip)
         if current:
             response.status, response.body = 304, b""
