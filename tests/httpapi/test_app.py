@@ -171,7 +171,7 @@ def test_body_above_the_limit_is_413(registry: Client) -> None:
 
     async def endless() -> AsyncIterator[bytes]:
         while True:
-            yield b" " * 60
+            yield b" " * 65_536
 
     undeclared = web.send("PUT", "/dirs/d", endless())
     assert (undeclared.status_code, undeclared.json()["title"]) == (413, "The body is larger than 100 bytes.")

@@ -24,9 +24,10 @@ METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}) (?:/|https?://)
 PARSED_METHODS: Final = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"))
 ABSOLUTE_TARGET: Final = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
 
+DISCARD_BYTES: Final = 64 * 1024 * 1024
 DISCARD_SECONDS: Final = 10
 DISCARD_IDLE_SECONDS: Final = 1
-"""How long the rest of a rejected body is read, and how long the client may pause."""
+"""How much of a rejected body is read, for how long, and how long the client may pause."""
 
 BODY_COMPLETE: Final = "wirebook.body_complete"
 """In the state of an ASGI scope: the whole request was received."""
@@ -55,10 +56,11 @@ async def send_before_close(scope: Scope, receive: Receive, send: Send, body: by
     await send({"type": "http.response.body", "body": body, "more_body": True})
     with suppress(TimeoutError):
         async with asyncio.timeout(DISCARD_SECONDS):
-            more = not is_body_complete(scope)
-            while more:
+            more, size = not is_body_complete(scope), 0
+            while more and size < DISCARD_BYTES:
                 async with asyncio.timeout(DISCARD_IDLE_SECONDS):
-                    more = (await receive()).get("more_body", False)
+                    message = await receive()
+                more, size = message.get("more_body", False), size + len(message.get("body", b""))
     await send({"type": "http.response.body", "body": b""})
 
 
