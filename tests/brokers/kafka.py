@@ -101,7 +101,7 @@ class KafkaBroker:
         (self.folder / "log4j2.properties").write_text(LOGGING)
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         command = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._settings), *scram]
-        subprocess.run([*self._java, *command], check=True, capture_output=True)
+        subprocess.run([*self._java, *command], check=True)
 
     def start(self) -> None:
         with (self.folder / "out").open("ab") as log:

@@ -56,6 +56,7 @@ def publish(server: NatsServer, *messages: tuple[str, bytes]) -> None:
         client = await nats.connect(f"nats://127.0.0.1:{server.port}", allow_reconnect=False)
         for subject, data in messages:
             await client.publish(subject, data)
+        await client.flush()  # its PING overtakes what is still queued
         await client.flush()
         await client.close()
 

@@ -39,6 +39,15 @@ class _UnqueuedClient(Client):
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:  # noqa: ARG002
         await self.receive(subject, reply, data, headers)
 
+    async def flush(self, timeout: int = CONNECT_SECONDS) -> None:
+        """Wait until the server has processed every command. Raises: TimeoutError
+
+        nats-py writes the PING of a flush before the commands that are still queued, so only the second one is behind
+        them.
+        """
+        await super().flush(timeout)
+        await super().flush(timeout)
+
 
 class NatsReceiver:
     """Receives the messages of a subject filter."""
