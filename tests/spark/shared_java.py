@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
+from wirebook.spark.class_archive import archive_of, java_options
 from wirebook.spark.session import find_java, local_environment, local_settings
 
 STOPPING = Path(__file__).parent / "stopping"
@@ -28,8 +29,10 @@ def shared_java(folder: Path, settings: Mapping[str, str] | None = None) -> Iter
     from pyspark.java_gateway import launch_gateway
 
     path = os.pathsep.join(filter(None, [str(STOPPING), os.environ.get("PYTHONPATH")]))
-    environment = local_environment(find_java()) | {"PYTHONPATH": path}
-    configuration = SparkConf(loadDefaults=False).setAll([*(local_settings() | {**(settings or {})}).items()])
+    java = find_java()
+    environment = local_environment(java) | {"PYTHONPATH": path}
+    all_settings = local_settings(java_options(archive_of(java))) | {**(settings or {})}
+    configuration = SparkConf(loadDefaults=False).setAll([*all_settings.items()])
     with mock.patch.dict(os.environ, environment):
         gateway = launch_gateway(configuration, {"cwd": folder})
     address = gateway.gateway_parameters

@@ -1,0 +1,126 @@
+"""An archive of the classes that Spark loads, which Java maps into memory: a session starts in two thirds of the time.
+
+    python -m wirebook.spark.class_archive
+
+Java's class-data sharing (JEP 350) writes it at the end of a process. That takes half a minute, so it is done once for
+each Java and Spark: by the command above, such as in the build of an image, or in the background when the first local
+session has ended. Java checks the archive, and does not use one that does not fit.
+
+Settings: WIREBOOK_CLASS_ARCHIVE is the folder of the archives (default: below the user's cache), or `off`.
+Spec: docs/decisions/0197-class-archive.md
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from wirebook.spark.jars import cache_folder
+from wirebook.spark.java import Java
+
+SETTING: Final = "WIREBOOK_CLASS_ARCHIVE"
+OFF: Final = "off"
+QUIET: Final = "-Xlog:cds*=off,class+path=off"
+"""Java prints on standard output why it does not use an archive."""
+
+CREATION_SECONDS: Final = 300
+WAIT_SECONDS: Final = 60
+"""How long the creation waits for the end of the process that asked for it."""
+
+
+def archive_of(java: Java, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The file of the archive for a Java and this Spark, which need not exist. An empty one says that this Java cannot
+    make archives. None if they are turned off."""
+    setting = environment.get(SETTING)
+    if setting == OFF:
+        return None
+    import pyspark  # noqa: PLC0415
+
+    folder = Path(setting) if setting else cache_folder(environment).parent / "classes"
+    executable = java.executable.resolve()
+    parts = (executable, executable.stat().st_mtime_ns, Path(pyspark.__file__).parent, pyspark.__version__)
+    digest = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+    return folder / f"spark-{digest[:16]}.jsa"
+
+
+def java_options(archive: Path | None) -> list[str]:
+    """The options of a Java that uses an archive, if there is one."""
+    if archive is None or not archive.is_file() or not archive.stat().st_size:
+        return []
+    return [f"-XX:SharedArchiveFile={archive}", QUIET]
+
+
+def create_in_background(archive: Path | None) -> None:
+    """Create an archive that does not exist, by a process of low priority that survives this one."""
+    if archive is None or archive.exists() or " " in str(archive):
+        return
+    command = ["nice", "-n", "19", sys.executable, "-m", "wirebook.spark.class_archive", str(os.getpid())]
+    nothing = subprocess.DEVNULL
+    try:
+        subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)  # noqa: S603
+    except OSError:
+        return  # without `nice`, sessions start as fast as before
+
+
+def create(archive: Path, base_options: Iterable[str]) -> None:
+    """Create an archive by a short session. Raises: OSError, subprocess.SubprocessError"""
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    lock = archive.with_suffix(".lock")
+    if lock.exists() and time.time() - lock.stat().st_mtime > CREATION_SECONDS:
+        lock.unlink()
+    os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+    new = archive.with_suffix(".new")
+    try:
+        options = " ".join([*base_options, f"-XX:ArchiveClassesAtExit={new}", QUIET])
+        environment = os.environ | {SETTING: OFF}
+        command = [sys.executable, "-c", SESSION, options]
+        subprocess.run(  # noqa: S603
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=CREATION_SECONDS,
+            check=True,
+        )
+        if not new.exists():
+            new.touch()
+        new.replace(archive)
+    finally:
+        lock.unlink()
+
+
+SESSION: Final = """
+import sys
+from wirebook.spark.session import session
+
+spark = session(settings={"spark.driver.extraJavaOptions": sys.argv[1]})
+spark.range(2, numPartitions=2).mapInArrow(lambda batches: batches, "id long").collect()
+gateway = spark.sparkContext._gateway
+spark.stop()
+gateway.shutdown()
+gateway.proc.stdin.close()
+gateway.proc.wait()
+"""
+
+
+def main() -> None:
+    """Create the archive of this Java and Spark, unless it exists; an argument is a process to wait for."""
+    from wirebook.spark.session import JAVA_OPTIONS, find_java  # noqa: PLC0415 (it uses this module)
+
+    end = time.monotonic() + WAIT_SECONDS
+    while len(sys.argv) > 1 and Path(f"/proc/{int(sys.argv[1])}").exists() and time.monotonic() < end:
+        time.sleep(0.5)
+    archive = archive_of(find_java())
+    if archive and not archive.exists():
+        create(archive, JAVA_OPTIONS)
+    print(archive if java_options(archive) else "no archive: it is turned off, or this Java cannot make one")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The archive of Spark's classes: Java maps it; one that does not fit changes nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wirebook.spark import class_archive
+from wirebook.spark.class_archive import SETTING, archive_of, create_in_background, java_options
+from wirebook.spark.java import Java, find_java
+
+PROGRAM = """
+from pathlib import Path
+from wirebook.spark.session import session
+
+spark = session()
+maps = Path(f"/proc/{spark.sparkContext._gateway.proc.pid}/maps").read_text()
+print(spark.range(3).count(), "is mapped" if ".jsa" in maps.replace("/classes.jsa", "") else "is not mapped")
+"""
+
+
+def run(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> subprocess.CompletedProcess[str]:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+
+
+def test_session_maps_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not java_options(archive_of(find_java())):
+        pytest.skip("needs a Java that can make archives, and its archive: python -m wirebook.spark.class_archive")
+    assert run({}, monkeypatch).stdout == "3 is mapped\n"
+
+
+def test_archive_that_does_not_fit_is_ignored_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = archive_of(find_java(), {SETTING: str(tmp_path)})
+    assert archive
+    archive.write_bytes(b"not an archive" * 1000)
+    result = run({SETTING: str(tmp_path)}, monkeypatch)
+    assert (result.stdout, result.stderr) == ("3 is not mapped\n", "")
+
+
+def test_each_java_has_its_own_archive(tmp_path: Path) -> None:
+    java, environment = find_java(), {SETTING: str(tmp_path)}
+    other = tmp_path / "java"
+    other.touch()
+    one, another = archive_of(java, environment), archive_of(Java(other, 17, "test"), environment)
+    assert one
+    assert another
+    assert (one.parent, one == another) == (tmp_path, False)
+    assert archive_of(java, {SETTING: "off"}) is None
+
+
+def test_only_a_missing_archive_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(class_archive.subprocess, "Popen", lambda command, **_: started.append(command))
+    missing, empty = tmp_path / "missing.jsa", tmp_path / "empty.jsa"
+    empty.touch()
+    for archive in (None, empty, missing):
+        assert java_options(archive) == []
+        create_in_background(archive)
+    assert [command[-3:-1] for command in started] == [["-m", "wirebook.spark.class_archive"]]
