@@ -365,7 +365,7 @@ def test_killed_stream_lands_every_message_once(kafka: KafkaBroker, tmp_path: Pa
     topic.check_landed()
 
 
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("mechanism", [pytest.param("PLAIN", marks=pytest.mark.faults), "SCRAM-SHA-512"])
 def test_sasl_ssl_with_credentials_that_are_stored_nowhere(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path, mechanism: str
 ) -> None:
