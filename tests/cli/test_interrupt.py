@@ -82,7 +82,7 @@ def test_interrupt_while_reading_input_exits_with_one_line(arguments: list[str])
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("delay", [0.0, 1.0, 6.0])
+@pytest.mark.parametrize("delay", [0.0, 1.0, 4.0])
 def test_interrupt_while_spark_runs_leaves_no_process(delay: float, tmp_path: Path) -> None:
     arguments = ["land", str(EXAMPLES / "captures"), *CATALOG, "--to", str(tmp_path / "tables"), "--json"]
     program = f"""if True:
@@ -100,8 +100,8 @@ def test_interrupt_while_spark_runs_leaves_no_process(delay: float, tmp_path: Pa
     """
     process = start(program)
     out, err = process.communicate(timeout=300)  # returns when no process has the streams any more
-    if process.returncode == 0:  # landing was faster than the interrupt
-        assert delay > 1
+    if delay > 1 and out:  # landing was faster than the interrupt
+        assert process.returncode in (0, 130)
         return
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1] == "interrupted"
