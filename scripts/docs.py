@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -392,19 +393,22 @@ def generated() -> dict[Path, str]:
 
 
 def main() -> int:
+    parser = ArgumentParser(description="Write the pages that are generated from code.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is outdated")
+    is_check = parser.parse_args().check
     pages = generated()
     stale = {path: text for path, text in pages.items() if not path.exists() or path.read_text() != text}
     left_over = sorted(set((DOCS / "reference" / "codes").glob("*.md")) - pages.keys())
     for path, text in stale.items():
-        print(f"{'outdated' if '--check' in sys.argv else 'wrote'}: {path.relative_to(ROOT)}")
-        if "--check" not in sys.argv:
+        print(f"{'outdated' if is_check else 'wrote'}: {path.relative_to(ROOT)}")
+        if not is_check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
     for path in left_over:
-        print(f"{'left over' if '--check' in sys.argv else 'removed'}: {path.relative_to(ROOT)}")
-        if "--check" not in sys.argv:
+        print(f"{'left over' if is_check else 'removed'}: {path.relative_to(ROOT)}")
+        if not is_check:
             path.unlink()
-    return 1 if (stale or left_over) and "--check" in sys.argv else 0
+    return 1 if (stale or left_over) and is_check else 0
 
 
 if __name__ == "__main__":
