@@ -51,6 +51,7 @@ def test_each_java_has_its_own_archive(tmp_path: Path) -> None:
     assert another
     assert (one.parent, one == another) == (tmp_path, False)
     assert archive_of(java, {SETTING: "off"}) is None
+    assert archive_of(java, {SETTING: f"{tmp_path}/a b"}) is None
 
 
 def test_only_a_missing_archive_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ WAIT_SECONDS: Final = 60
 
 def archive_of(java: Java, environment: Mapping[str, str] = os.environ) -> Path | None:
     """The file of the archive for a Java and this Spark, which need not exist. An empty one says that this Java cannot
-    make archives. None if they are turned off."""
+    make archives. None if they are turned off, or if the path has blanks, at which Spark splits the options of Java."""
     setting = environment.get(SETTING)
     if setting == OFF:
         return None
@@ -46,7 +46,7 @@ def archive_of(java: Java, environment: Mapping[str, str] = os.environ) -> Path 
     executable = java.executable.resolve()
     parts = (executable, executable.stat().st_mtime_ns, Path(pyspark.__file__).parent, pyspark.__version__)
     digest = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
-    return folder / f"spark-{digest[:16]}.jsa"
+    return None if " " in str(folder) else folder / f"spark-{digest[:16]}.jsa"
 
 
 def java_options(archive: Path | None) -> list[str]:
@@ -58,7 +58,7 @@ def java_options(archive: Path | None) -> list[str]:
 
 def create_in_background(archive: Path | None) -> None:
     """Create an archive that does not exist, by a process of low priority that survives this one."""
-    if archive is None or archive.exists() or " " in str(archive):
+    if archive is None or archive.exists():
         return
     command = ["nice", "-n", "19", sys.executable, "-m", "wirebook.spark.class_archive", str(os.getpid())]
     nothing = subprocess.DEVNULL
@@ -118,8 +118,12 @@ def main() -> None:
         time.sleep(0.5)
     archive = archive_of(find_java())
     if archive and not archive.exists():
-        create(archive, JAVA_OPTIONS)
-    print(archive if java_options(archive) else "no archive: it is turned off, or this Java cannot make one")
+        try:
+            create(archive, JAVA_OPTIONS)
+        except FileExistsError:
+            sys.exit(f"another process makes {archive}")
+    reason = f"{SETTING} is 'off', its folder has a blank in its path, or this Java cannot make one"
+    print(archive if java_options(archive) else f"no archive: {reason}")
 
 
 if __name__ == "__main__":
