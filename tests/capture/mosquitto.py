@@ -12,6 +12,7 @@ import pytest
 
 from tests.brokers.kafka import make_certificates
 from tests.pages.brokers import free_port, wait_for
+from tests.pages.fences import search_path
 
 CONFIGURATION = """
 listener {port} 127.0.0.1
@@ -61,7 +62,7 @@ class Mosquitto:
 
 @contextlib.contextmanager
 def mosquitto(folder: Path, password: str | None = None, *, tls: bool = False) -> Iterator[Mosquitto]:
-    if shutil.which("mosquitto", path=PATH) is None or (tls and shutil.which("openssl") is None):
+    if shutil.which("mosquitto", path=search_path()) is None or (tls and shutil.which("openssl") is None):
         pytest.skip("needs mosquitto" + " and openssl" * tls)
     folder.mkdir()
     broker = Mosquitto(folder, password, tls=tls)
@@ -71,10 +72,7 @@ def mosquitto(folder: Path, password: str | None = None, *, tls: bool = False) -
         broker.stop()
 
 
-PATH = "/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin"
-
-
 def program(name: str) -> str:
-    found = shutil.which(name, path=PATH)
+    found = shutil.which(name, path=search_path())
     assert found
     return found
