@@ -17,12 +17,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from wirebook.spark.jars import cache_folder
-from wirebook.spark.java import Java
+from wirebook.spark.java import JAVA_OPTIONS, Java, find_java
 
 SETTING: Final = "WIREBOOK_CLASS_ARCHIVE"
 OFF: Final = "off"
@@ -68,7 +68,7 @@ def create_in_background(archive: Path | None) -> None:
         return  # without `nice`, sessions start as fast as before
 
 
-def create(archive: Path, base_options: Iterable[str]) -> None:
+def create(archive: Path) -> None:
     """Create an archive by a short session. Raises: OSError, subprocess.SubprocessError"""
     archive.parent.mkdir(parents=True, exist_ok=True)
     lock = archive.with_suffix(".lock")
@@ -77,7 +77,7 @@ def create(archive: Path, base_options: Iterable[str]) -> None:
     os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
     new = archive.with_suffix(".new")
     try:
-        options = " ".join([*base_options, f"-XX:ArchiveClassesAtExit={new}", QUIET])
+        options = " ".join([*JAVA_OPTIONS, f"-XX:ArchiveClassesAtExit={new}", QUIET])
         environment = os.environ | {SETTING: OFF}
         command = [sys.executable, "-c", SESSION, options]
         subprocess.run(  # noqa: S603
@@ -111,15 +111,13 @@ gateway.proc.wait()
 
 def main() -> None:
     """Create the archive of this Java and Spark, unless it exists; an argument is a process to wait for."""
-    from wirebook.spark.session import JAVA_OPTIONS, find_java  # noqa: PLC0415 (it uses this module)
-
     end = time.monotonic() + WAIT_SECONDS
     while len(sys.argv) > 1 and Path(f"/proc/{int(sys.argv[1])}").exists() and time.monotonic() < end:
         time.sleep(0.5)
     archive = archive_of(find_java())
     if archive and not archive.exists():
         try:
-            create(archive, JAVA_OPTIONS)
+            create(archive)
         except FileExistsError:
             sys.exit(f"another process makes {archive}")
     reason = f"{SETTING} is 'off', its folder has a blank in its path, or this Java cannot make one"

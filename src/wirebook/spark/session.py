@@ -13,19 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wirebook.spark.class_archive import archive_of, create_in_background, java_options
-from wirebook.spark.java import Java, find_java
+from wirebook.spark.java import JAVA_OPTIONS, Java, find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["Java", "find_java", "is_submitted", "session"]
 
-LOGGING = Path(__file__).parent / "log4j2.properties"
 SUBMITTED = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 """Environment variables that are set if the program was started by spark-submit or for a Spark Connect server."""
-
-JAVA_OPTIONS = ("-XX:+UseParallelGC", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}")
-# Not -XX:TieredStopAtLevel=1: it saves half a second at the start, and JVM work then takes six times as long.
 
 
 def session(
