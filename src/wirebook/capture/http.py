@@ -227,13 +227,7 @@ class HttpReceiver:
 
 async def refuse_body(scope: dict[str, Any], receive: Any, send: Any, text: str) -> None:
     """Answer 413, and close the connection."""
-    body = f"{text}\n".encode()
-    headers = [
-        (b"content-length", str(len(body)).encode()),
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    body = await start_reply(send, 413, text, {"Connection": "close"})
     await send_before_close(scope, receive, send, body)
 
 
@@ -242,12 +236,18 @@ async def refuse_body(scope: dict[str, Any], receive: Any, send: Any, text: str)
 
 async def reply(send: Any, status: int, text: str = "", headers: dict[str, str] | None = None) -> None:
     """Send a response of ASGI."""
+    body = await start_reply(send, status, text, headers)
+    await send({"type": "http.response.body", "body": body})
+
+
+async def start_reply(send: Any, status: int, text: str, headers: dict[str, str] | None) -> bytes:
+    """Send the status and the headers of a response. Returns its body."""
     body = f"{text}\n".encode() if text else b""
     values = {"Content-Length": str(len(body))} | ({"Content-Type": "text/plain; charset=utf-8"} if text else {})
     values |= headers or {}
     raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in values.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
+    return body
 
 
 class _Server(WebServer):

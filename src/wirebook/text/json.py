@@ -34,7 +34,7 @@ MAX_QUOTE: Final = 200
 
 _DIGITS_AS_ZERO: Final = bytes(48 if 48 <= c <= 57 else c for c in range(256))  # 5x faster than a regex
 _LONG_DIGIT_RUN: Final = b"0" * 19  # shorter integers always fit 64 bits
-_PIECE: Final = 256 * 1024
+_PIECE: Final = 256 * 1024  # bytes
 _NOT_BRACKETS: Final = bytes(c for c in range(256) if c not in b"[]{}")
 _NESTING_STEPS: Final = bytes(1 if c in b"[{" else 255 if c in b"]}" else 0 for c in range(256))  # as signed bytes
 
