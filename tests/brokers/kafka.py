@@ -100,7 +100,8 @@ class KafkaBroker:
         self._settings.write_text(settings)
         (self.folder / "log4j2.properties").write_text(LOGGING)
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        command = ["kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._settings), *scram]
+        # As one argument: an id may begin with "-", which the tool would read as an option.
+        command = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(self._settings), *scram]
         subprocess.run([*self._java, *command], check=True)
 
     def start(self) -> None:
