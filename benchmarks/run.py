@@ -47,12 +47,16 @@ class Sizes:
     scale: tuple[int, ...] = (10, 100, 1_000, 10_000)
     filters: tuple[str, ...] = ("jsonl", "parquet")
     scaled: tuple[str, ...] = ("jsonl", "parquet")
+    small_files: int = 20_000
 
 
 LONG = Sizes(1_000_000, 5, 20_000, 50_000, 1_000_000, (1_000_000, 3_000_000, 10_000_000))
-SHORT = Sizes(60_000, 1, 1_000, 5_000, 20_000, (), scale=(100, 10_000), filters=("jsonl",), scaled=("jsonl",))
+SHORT = Sizes(
+    60_000, 1, 1_000, 5_000, 20_000, (), scale=(100, 10_000), filters=("jsonl",), scaled=("jsonl",), small_files=2_000
+)
 OVER_BARE, MANY_OVER_FEW = 0.65, 1.05  # at most
 FILTERS, LOOP = 8.0, 20.0  # at least
+SMALL_FILE = 2.0  # milliseconds at most
 
 
 @dataclass
@@ -189,6 +193,39 @@ def _unexpected(bench: Bench, spark: Any, day: Day, form: str) -> Runs:
     return runs
 
 
+def files(bench: Bench) -> None:
+    """What a small file costs: the same messages in a few files, and five to a file."""
+    import jobs  # noqa: PLC0415
+
+    from wirebook.catalog import Catalog  # noqa: PLC0415
+
+    count, a_file = bench.sizes.small_files, 5
+    whole = bench.day(Day(bench.sizes.definitions, count * a_file), "jsonl")
+    small = traffic.write_small_files(whole, bench.folder / f"{whole.name}-small", a_file)
+    catalog = Catalog.load(traffic.catalogue(bench.sizes.definitions))
+    with jobs.spark_session() as spark:
+        landing = partial(jobs.product, spark, catalog=catalog, to=bench.folder / "out" / "files")
+        works = {"whole": partial(landing, whole), "small": partial(landing, small)}
+        runs = in_turn(works, count * a_file, bench.sizes.repeats)
+    if any(sample.result.read != count * a_file for each in runs.values() for sample in each.samples):
+        raise Void("not all messages were read")
+    best = {name: each.best * each.messages / 1e6 for name, each in runs.items()}
+    cost = (best["small"] - best["whole"]) / count * 1000
+    met = cost <= SMALL_FILE
+    row = (
+        f"{count:,}",
+        f"{best['whole']:.1f}",
+        f"{best['small']:.1f}",
+        f"{cost:.2f}",
+        f"≤ {SMALL_FILE:g}",
+        verdict(met),
+    )
+    heads = ("files", "CPU s in few files", f"CPU s, {a_file} messages a file", "ms a file", "goal", "")
+    print_table(heads, [row], title="small files")
+    print()
+    bench.results.add("small files", what=f"{count} files", milliseconds=cost, met=met)
+
+
 def memory(bench: Bench) -> None:
     """Row 5: the most memory of driver, Java and workers, over more and more messages, each in a process of its own."""
     rows, peaks = [], []
@@ -233,6 +270,7 @@ SUITES: dict[str, Callable[[Bench], None]] = {
     "match": match,
     "pipeline": pipeline,
     "many": many,
+    "files": files,
     "memory": memory,
 }
 

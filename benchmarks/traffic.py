@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -277,6 +278,19 @@ def write_day(day: Day, folder: Path, form: str) -> Path:
     for file in range(FILES):
         numbers = range(file * share, min((file + 1) * share, day.count))
         _WRITERS[form](folder / f"part-{file}.{form}", day, numbers)
+    done.touch()
+    return folder
+
+
+def write_small_files(source: Path, folder: Path, lines: int) -> Path:
+    """Write the lines of a day again, so many to a file, unless they exist."""
+    done = folder / "_done"
+    if done.exists():
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = (line for path in sorted(source.glob("*.jsonl")) for line in path.open("rb"))
+    for number, batch in enumerate(iter(lambda: b"".join(islice(rows, lines)), b"")):
+        (folder / f"{number:06}.jsonl").write_bytes(batch)
     done.touch()
     return folder
 

@@ -172,6 +172,18 @@ def test_truncated_file_may_be_recompressed_but_not_changed(workspace: Any, pack
     assert counts(workspace.land()) == (2000 - landed, 2000 - landed, 0, landed)
 
 
+def test_file_that_is_damaged_from_its_first_byte_is_a_dead_letter_until_it_is_repaired(workspace: Any) -> None:
+    whole = gzip.compress(lines(3))
+    path = workspace.write("cut.gz", whole[:10])
+    workspace.write("empty.gz", gzip.compress(b" \n"))
+    assert counts(workspace.land()) == (1, 0, 1, 0)
+    assert [(row["_file"], row["reason"]) for row in workspace.rows()] == [("cut.gz", "truncated-file")]
+    assert counts(workspace.land()) == (0, 0, 0, 0)
+    path.write_bytes(whole)
+    assert counts(workspace.land()) == (3, 3, 0, 0)
+    assert counts(workspace.land()) == (0, 0, 0, 3)
+
+
 def test_damaged_compressed_file_lands_up_to_the_damage(workspace: Any) -> None:
     workspace.write("a.gz", gzip.compress(lines(3)) + b"rubbish")
     workspace.write("b.gz", gzip.compress(lines(3, 7)) + gzip.compress(lines(2, 20)) + b"\0" * 100)

@@ -121,7 +121,7 @@ class Workspace:
             names = [name for name in folders_in(self.to) if name != "_wirebook"] if table == "*" else [table]
             files = [file for name in names for file in FORMATS["delta"].files(self.to / name)]
         rows = [row for file in files for row in pq.read_table(parquet_source(file), partitioning=None).to_pylist()]
-        return sorted(rows, key=lambda row: (row["_file"], row["_line"], row["_index"]))
+        return sorted(rows, key=lambda row: (row.get("_file") or row["_source_file"], row["_line"], row["_index"]))
 
     def places(self, table: str = "*") -> list[tuple[str, int]]:
         return [(row["_file"], row["_line"]) for row in self.rows(table)]

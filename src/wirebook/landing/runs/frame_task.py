@@ -69,7 +69,7 @@ class FrameTask:
             if len(new):
                 selected = rows if is_new.all() else rows.filter(pa.array(is_new))
                 for chunk in chunks_of(file, new, selected, self._source.columns):
-                    self.task.land_chunk(chunk)
+                    self.task.add(chunk)
 
     def _identified(self, batch: pa.RecordBatch) -> Iterator[tuple[str, Numbers, pa.RecordBatch]]:
         """The rows of a batch by file, with their lines."""

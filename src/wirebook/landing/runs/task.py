@@ -12,7 +12,7 @@ import traceback
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,6 +24,7 @@ import pyarrow as pa
 from wirebook.core.collector import without_collector
 from wirebook.landing.chunks import Chunk, Engine, EngineFactory, Landed, TableBlock
 from wirebook.landing.runs.dead_letters import MessageTwice, ReplaySelection, read_dead_letters, resolve
+from wirebook.landing.runs.joined_chunks import JoinedChunks
 from wirebook.landing.runs.offsets import Offsets
 from wirebook.landing.runs.target import load_tables
 from wirebook.landing.sources.byte_streams import SourceChanged
@@ -167,11 +168,11 @@ def run_task(job: Job, splits: list[FileSplit], number: int = 0) -> TaskResult:
 
     def run() -> TaskResult:
         results: list[SplitResult] = []
+        has_changed = False
         for split in splits:
-            if job.dead_letters:
-                results.append(task.replay(split, job.dead_letters))
-            else:
-                results.append(task.land(split, dry=any(result.changed for result in results)))
+            result = task.replay(split, job.dead_letters) if job.dead_letters else task.land(split, dry=has_changed)
+            has_changed |= result.changed is not None
+            results.append(result)
         return task.finish(results)
 
     return guarded(task, run)
@@ -202,6 +203,8 @@ class Task:
         self._job = job
         self._sizes, self._tally, self._progress_file = job.sizes, _Tally(), ProgressFile(job.progress_folder, name)
         self._name, self._prefix = name, f"{job.batch:06d}-{number:04d}-{name[:8]}"
+        self._waiting: JoinedChunks | None = None
+        self._results: list[SplitResult | None] = []  # of the waiting chunks
 
     @cached_property
     def _spool(self) -> TableSpool | None:
@@ -239,7 +242,7 @@ class Task:
         return EvolvingEngine(job.factory(job.unpack(), job.options), existing, FORMATS[job.format])
 
     def land(self, split: FileSplit, *, dry: bool = False) -> SplitResult:
-        """Land the messages of a split; if `dry`, only read it.
+        """Land the messages of a split, some of them together with those of the next ones; if `dry`, only read it.
 
         Raises: TaskError (not-shared, not-conserved)
         """
@@ -248,25 +251,49 @@ class Task:
         while (chunk := _next(chunks, result)) is not None:
             if dry:
                 continue
-            landed = self.land_chunk(chunk)
-            if chunk.problem is None or chunk.problem.code == "too-large":  # else: content that cannot be read
-                result.messages += landed.read
-            self._progress_file.add(result.progress.position, landed.read)
+            is_content = chunk.problem is None or chunk.problem.code == "too-large"
+            self.add(chunk, result if is_content else None)
+            self._progress_file.add(result.progress.position, self._tally.read)
         self._progress_file.end(split.weight)
         return result
 
-    def land_chunk(self, chunk: Chunk) -> Landed:
-        """Land the messages of a chunk.
+    def add(self, chunk: Chunk, result: SplitResult | None = None) -> None:
+        """Land a chunk, or keep it to land together with the next ones. Its messages are counted in `result`.
 
-        Raises: TaskError (not-conserved)
+        Raises: TaskError (not-shared, not-conserved)
         """
-        self.place = _place(chunk)
+        if self._waiting and not self._waiting.accept(chunk):
+            self._land_waiting()
+        if not self._waiting:
+            self._waiting = JoinedChunks(chunk)
+        self._results.append(result)
+
+    def _land_waiting(self) -> None:
+        """Raises: TaskError (not-shared, not-conserved)"""
+        if not self._waiting:
+            return
+        waiting, results, self._waiting, self._results = self._waiting, self._results, None, []
+        chunk, self.place = waiting.joined(), _place(waiting.chunks)
         with without_collector():
             landed = self._engine.land(chunk)
-        _check(chunk, landed)
+        self._check(chunk, landed)
+        landed, messages = waiting.restored(landed, FORMATS[self._job.format].column("_file"))
         self._tally.add(landed)
         self._stage(landed)
-        return landed
+        for result, count in zip(results, messages, strict=True):
+            if result is not None:
+                result.messages += count
+
+    def _check(self, chunk: Chunk, landed: Landed) -> None:
+        """Raise if the engine lost a record or a message."""
+        rows = sum(block.rows.num_rows for block in landed.blocks)
+        dead = landed.dead_letters.num_rows
+        if landed.read != rows + dead or landed.read + landed.empty < len(chunk):
+            counts = (
+                f"{len(chunk)} records, {landed.read} messages read, {landed.empty} empty, "
+                f"{rows} landed, {dead} dead letters"
+            )
+            raise TaskError("not-conserved", f"{self.place}: {counts}")
 
     def replay(self, split: FileSplit, dead_letters: ReplaySelection) -> SplitResult:
         """Land the dead letters of a split that match now."""
@@ -280,7 +307,7 @@ class Task:
                 self._tally.unresolved += landed.read - landed.tables[RESOLVED].num_rows
                 self._stage(landed)
                 result.progress.position += records.size
-                self._progress_file.add(result.progress.position, landed.read)
+                self._progress_file.add(result.progress.position, self._tally.read)
         except MessageTwice as error:
             raise TaskError("not-conserved", f"{self.place}: {error}") from error
         self._progress_file.end(split.weight)
@@ -293,12 +320,16 @@ class Task:
             self._spool.add(DEAD_LETTERS, landed.dead_letters)
 
     def finish(self, splits: list[SplitResult], **counts: Any) -> TaskResult:
-        """Write the staged rows. `counts` are further fields of the result."""
+        """Land what waits and write the staged rows. `counts` are further fields of the result.
+
+        Raises: TaskError (not-shared, not-conserved)
+        """
+        self._land_waiting()
         files = self._spool.finish() if self._spool else []
         staged = self._spool.staged if self._spool else Counter()
         if self._spool and staged:
             self._tally.columns[STAGED] = self._spool.staged_schema.serialize().to_pybytes()
-        self._progress_file.flush()
+        self._progress_file.finish(self._tally.read)
         return TaskResult(files=files, splits=splits, staged=dict(staged), **self._tally.totals(), **counts)
 
 
@@ -312,20 +343,11 @@ def _next(chunks: Iterator[Chunk], result: SplitResult) -> Chunk | None:
         return None
 
 
-def _check(chunk: Chunk, landed: Landed) -> None:
-    """Raise if the engine lost a record or a message of this chunk."""
-    rows = sum(block.rows.num_rows for block in landed.blocks)
-    dead = landed.dead_letters.num_rows
-    if landed.read == rows + dead and landed.read + landed.empty >= len(chunk):
-        return
-    counts = (
-        f"{len(chunk)} records, {landed.read} messages read, {landed.empty} empty, {rows} landed, {dead} dead letters"
-    )
-    raise TaskError("not-conserved", f"{_place(chunk)}: {counts}")
-
-
-def _place(chunk: Chunk) -> str:
-    return f"'{chunk.file}' from line {chunk.numbers[0] if chunk.numbers is not None and len(chunk) else '?'}"
+def _place(chunks: Sequence[Chunk]) -> str:
+    first = chunks[0]
+    line = first.numbers[0] if first.numbers is not None and len(first) else "?"
+    others = f" and {len(chunks) - 1} further files or parts" if len(chunks) > 1 else ""
+    return f"'{first.file}' from line {line}{others}"
 
 
 class ProgressFile:
@@ -337,12 +359,17 @@ class ProgressFile:
         self._next = 0.0
 
     def add(self, position: int, messages: int) -> None:
-        self._position, self._messages = position, self._messages + messages
+        """The position in the current split, and the messages that have landed so far."""
+        self._position, self._messages = position, messages
         if self._path and time.monotonic() >= self._next:
             self.flush()
 
     def end(self, weight: int) -> None:
         self._done, self._position = self._done + weight, 0
+
+    def finish(self, messages: int) -> None:
+        self._messages = messages
+        self.flush()
 
     def flush(self) -> None:
         self._next = time.monotonic() + PROGRESS_SECONDS

@@ -73,9 +73,13 @@ def read_head(path: bytes, codec: str, start: int = 0) -> bytes:
 
     Raises: OSError
     """
+    return _head_and_problem(path, codec, start)[0]
+
+
+def _head_and_problem(path: bytes, codec: str, start: int) -> tuple[bytes, str | None]:
     size = max(start, os.path.getsize(path))
     with open_stream(path, codec, start, size) as stream:
-        return _first_bytes(stream, min(HEAD, size - start) if codec == "plain" else HEAD)
+        return _first_bytes(stream, min(HEAD, size - start) if codec == "plain" else HEAD), stream.problem
 
 
 def _first_bytes(stream: ByteStream, size: int) -> bytes:
@@ -92,7 +96,8 @@ def detect_format(path: bytes, start: int = 0) -> FileFormat | None:
     """
     with open(path, "rb") as file:
         codec = detect_codec(file.read(8))
-    return _format_of(codec, b"" if codec == "parquet" else read_head(path, codec, start))
+    text, problem = (b"", None) if codec == "parquet" else _head_and_problem(path, codec, start)
+    return _format_of(codec, text, is_damaged=problem is not None)
 
 
 def detect_object_format(url: bytes, size: int, version: str) -> FileFormat | None:
@@ -104,15 +109,19 @@ def detect_object_format(url: bytes, size: int, version: str) -> FileFormat | No
     assert isinstance(location, ObjectPath)
     data = location.read_bytes(0, min(size, HEAD), version) if size else b""
     codec = detect_codec(data)
-    if codec in CODECS:
-        data = _first_bytes(Inflated(io.BytesIO(data), CODECS[codec], len(data)), HEAD)
-    return _format_of(codec, data)
+    if codec not in CODECS:
+        return _format_of(codec, data)
+    stream = Inflated(io.BytesIO(data), CODECS[codec], len(data))
+    return _format_of(codec, _first_bytes(stream, HEAD), is_damaged=stream.problem is not None)
 
 
-def _format_of(codec: str, text: bytes) -> FileFormat | None:
+def _format_of(codec: str, text: bytes, *, is_damaged: bool = False) -> FileFormat | None:
+    """`is_damaged`: what follows the text cannot be decompressed, which the reader reports."""
     if codec == "parquet":
         return FileFormat(codec, "parquet", "rows")
     file_type = detect_file_type(text)
+    if file_type is None and is_damaged:
+        return FileFormat(codec, "capture", "lines")
     if file_type is None:
         return None
     return FileFormat(codec, file_type, detect_framing(text) if file_type == "events" else "lines")

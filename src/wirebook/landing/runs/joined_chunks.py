@@ -1,0 +1,87 @@
+"""Chunks of small files that land as one: the engine takes milliseconds for a chunk, however few records it has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from wirebook.landing.chunks import BlockTables, Chunk, Landed, Numbers, TableBlock
+
+__all__ = ["JoinedChunks"]
+
+MAX_BYTES = 1 << 20
+"""Bytes of records that land as one; a chunk that has so many lands alone."""
+MAX_RECORDS = 1 << 16
+
+
+class JoinedChunks:
+    """Chunks that wait to land as one, whose records are numbered from 1. Never empty."""
+
+    def __init__(self, first: Chunk) -> None:
+        self.chunks = [first]
+        self._size = _size_of(first)
+        self._records = len(first)
+
+    def accept(self, chunk: Chunk) -> bool:
+        """Add a chunk, if both are small and have records of the same form."""
+        first, size = self.chunks[0], self._size + _size_of(chunk)
+        is_alike = (
+            first.problem is None
+            and chunk.problem is None
+            and first.file_type == chunk.file_type
+            and (first.batch is None) == (chunk.batch is None)
+            and (first.batch is None or chunk.batch is None or first.batch.schema.equals(chunk.batch.schema))
+        )
+        if not is_alike or size > MAX_BYTES or self._records + len(chunk) > MAX_RECORDS:
+            return False
+        self.chunks.append(chunk)
+        self._size, self._records = size, self._records + len(chunk)
+        return True
+
+    def joined(self) -> Chunk:
+        """All records as one chunk: the only chunk itself, or one without a file."""
+        first = self.chunks[0]
+        if len(self.chunks) == 1:
+            return first
+        numbers = np.arange(1, self._records + 1, dtype=np.int64)
+        if first.batch is None:
+            lines = pa.concat_arrays([chunk.lines for chunk in self.chunks if chunk.lines is not None])
+            return Chunk("", first.file_type, lines, numbers)
+        rows = pa.Table.from_batches([chunk.batch for chunk in self.chunks if chunk.batch is not None])
+        return Chunk("", first.file_type, None, numbers, rows.combine_chunks().to_batches()[0])
+
+    def restored(self, landed: Landed, file_column: str) -> tuple[Landed, list[int]]:
+        """What the joined chunk became, with the file and line of each record; and the messages of each chunk.
+
+        `file_column` is the name of the column ``_file`` in the rows.
+        """
+        if len(self.chunks) == 1:
+            return landed, [landed.read]
+        lengths = [len(chunk) for chunk in self.chunks]
+        chunk_of = np.repeat(np.arange(len(self.chunks)), lengths)
+        lines = np.concatenate([chunk.numbers for chunk in self.chunks if chunk.numbers is not None])
+        files = pa.array([chunk.file for chunk in self.chunks], pa.string())
+        messages = np.zeros(len(self.chunks), np.int64)
+
+        def restore(rows: pa.Table) -> pa.Table:
+            places: Numbers = rows["_line"].to_numpy() - 1
+            np.add.at(messages, chunk_of[places], 1)
+            for name, values in (
+                (file_column, files.take(pa.array(chunk_of[places]))),
+                ("_line", pa.array(lines[places])),
+            ):
+                at = rows.schema.get_field_index(name)
+                field = rows.schema.field(at)
+                rows = rows.set_column(at, field, values.cast(field.type))
+            return rows
+
+        blocks = [TableBlock(block.names, block.bounds, restore(block.rows)) for block in landed.blocks]
+        restored = replace(landed, tables=BlockTables(blocks), dead_letters=restore(landed.dead_letters))
+        return restored, messages.tolist()
+
+
+def _size_of(chunk: Chunk) -> int:
+    records = chunk.lines if chunk.batch is None else chunk.batch
+    return 0 if records is None else int(records.nbytes)

@@ -1,0 +1,78 @@
+"""Chunks of small files land as one, and become what they become one by one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.landing.workspace import Workspace
+from wirebook.landing.runs import joined_chunks, task
+from wirebook.landing.runs.target import Target
+
+COLUMNS = {"columns": {"a": {"n": "int32"}, "c": {"n": "int64"}}, "unknown": ["b"]}
+
+
+def write_files(workspace: Workspace) -> None:
+    for number in range(12):
+        records = [{"t": "abc"[row % 3], "n": row, "x": row % 4} for row in range(number)]
+        text = "\n".join(json.dumps(record) for record in records)
+        workspace.write(f"{number:02}.jsonl", f"\n{text}\nnot json\n".encode())
+    workspace.write("05.gz", b"\x1f\x8b damaged")
+    workspace.write("06.empty", b"")
+    for name, rows in (("p1", [{"t": "a", "n": 1}]), ("p2", [{"t": "b", "n": 2}]), ("p3", [{"t": "a", "m": 3}])):
+        pq.write_table(pa.Table.from_pylist(rows), workspace.write(f"{name}.parquet", b""))
+
+
+def engine_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of records of each chunk that reaches the engine, from now on."""
+    lengths: list[int] = []
+    checked = task.Task._check
+
+    def check(self: task.Task, chunk: task.Chunk, landed: task.Landed) -> None:
+        lengths.append(len(chunk))
+        checked(self, chunk, landed)
+
+    monkeypatch.setattr(task.Task, "_check", check)
+    return lengths
+
+
+@pytest.fixture(params=["parquet", "delta", "iceberg"])
+def workspaces(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Workspace, Workspace]:
+    """Two targets of the same source; table `c` has a column that the engine changes to a type that conflicts."""
+    (tmp_path / "other").mkdir()
+    one, other = Workspace(tmp_path), Workspace(tmp_path / "other")
+    for workspace in (one, other):
+        workspace.write("0", json.dumps({"t": "c", "n": "text"}).encode() + b"\n")
+        workspace.land(engine={"columns": {"c": {"n": "string"}}}, table_format=request.param)
+        write_files(workspace)
+    return one, other
+
+
+def test_small_files_land_together_as_they_land_alone(
+    workspaces: tuple[Workspace, Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together, alone = workspaces
+    lengths = engine_calls(monkeypatch)
+    report = together.land(engine=COLUMNS)
+    assert max(lengths) > 20
+    monkeypatch.setattr(joined_chunks, "MAX_RECORDS", 0)
+    lengths.clear()
+    assert alone.land(engine=COLUMNS).closing_line() == report.closing_line()
+    assert max(lengths) < 20
+    assert report.closing_line()["outcomes"] == {"matched": 43, "unexpected": 20, "malformed": 13, "unsupported": 24}
+    assert together.rows() == alone.rows()
+    assert Target(together.to).ledger() == Target(alone.to).ledger()
+    assert len(together.rows()) == report.read + 1
+
+
+def test_large_chunks_land_alone(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joined_chunks, "MAX_BYTES", 500)
+    lengths = engine_calls(monkeypatch)
+    for number in range(4):
+        workspace.write(f"{number}", b'{"t": "a", "n": %d}\n' % number * (100 if number == 2 else 2))
+    assert workspace.land().landed == 106
+    assert sorted(lengths) == [2, 4, 100]
