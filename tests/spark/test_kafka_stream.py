@@ -26,6 +26,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.brokers.kafka import SCRAM_USERS, USERS, KafkaBroker
 from wirebook.landing.runs.target import Target
+from wirebook.landing.watch.status import target_status
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kafka")]
 
@@ -229,6 +230,28 @@ def test_headers_keys_nulls_and_offsets_are_kept(
     ]
 
 
+def check_figures(topic: Topic, lines: list[dict[str, Any]]) -> None:
+    """The objects of batches agree with the sum of all, with each other, with the status, and with the tables."""
+    *batches, total = lines
+    for name in ("read", "landed", "dead_lettered"):
+        assert sum(batch[name] for batch in batches) == total[name]
+    partitions = {f"kafka:{topic.name}/{number}" for number in (0, 1)}
+    for batch in batches:
+        assert batch["partitions"].keys() == partitions
+        assert batch["lag"] == sum(batch["partitions"].values())
+        assert batch["landed"] == sum(batch["definitions"].values()) == batch["outcomes"].get("matched", 0)
+        assert batch["dead_lettered"] == batch["reasons"].get("payload-invalid", 0)
+        assert batch["bytes_read"] > 0 < batch["bytes_written"]
+        assert batch["p50_seconds"] <= batch["p95_seconds"]
+    lags = [batch["lag"] for batch in batches]
+    assert lags == sorted(lags, reverse=True)
+    assert (lags[0], lags[-1]) == (total["read"] - batches[0]["read"], 0)
+    status = target_status(topic.target)
+    assert (status.batches, status.read, status.dead_lettered) == (len(batches), total["read"], total["dead_lettered"])
+    assert status.recent.reasons == {"payload-invalid": total["dead_lettered"]}
+    assert status.streams == [batches[-1]]
+
+
 def test_next_run_continues_and_starting_offsets_are_respected(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
 ) -> None:
@@ -237,8 +260,8 @@ def test_next_run_continues_and_starting_offsets_are_respected(
     offsets = json.dumps({topic.name: {"0": 40, "1": -2}})
     lines, _ = run(kafka_java, topic.arguments("--available-now", "--from", offsets, "--max-per-batch", "25"))
     assert lines[-1]["read"] == 60
-    assert [line["lag"] for line in lines[:-1]][-1] == 0
     assert len(lines) > 3
+    check_figures(topic, lines)
     topic.send_events(range(100, 120))
     lines, _ = run(kafka_java, topic.arguments("--once"))
     assert [(line["read"], line["skipped"]) for line in lines] == [(20, 0), (20, 0)]

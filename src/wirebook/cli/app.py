@@ -51,6 +51,7 @@ COMMANDS: dict[str, Command] = {
     "replay": Command("wirebook.cli.replay", "replay", "Land dead letters that match a corrected catalogue."),
     "show": Command("wirebook.cli.land", "show", "Show the tables of a target folder and their first rows."),
     "views": Command("wirebook.cli.views", "views", "Print SQL views of the tables, for DuckDB or Spark."),
+    "status": Command("wirebook.cli.status", "status", "Show what the last batches did, and which run is writing."),
     "maintain": Command("wirebook.cli.maintain", "maintain", "Compact tables and delete what no reader needs."),
     "report": Command("wirebook.cli.report", "report", "Write an HTML report about the messages that landed."),
     "lint": Command("wirebook.cli.documents", "lint", "Check catalogue documents and report problems."),

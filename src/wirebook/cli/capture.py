@@ -5,17 +5,22 @@ Spec: docs/how-to/capture.md
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wirebook.cli.options import CatalogOption, SecretsOption, SetOption, pairs_of
-from wirebook.cli.output import print_note, printable
+from wirebook.cli.options import (
+    CatalogOption,
+    MetricsOption,
+    ProgressFormat,
+    SecretsOption,
+    SetOption,
+    address_of,
+    pairs_of,
+)
+from wirebook.cli.output import print_event, print_note, printable
 from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import load_catalog
 from wirebook.core.counting import counted
@@ -24,14 +29,6 @@ if TYPE_CHECKING:
     from wirebook.capture.status import GatewayStatus
 
 MIB = 1 << 20
-
-
-class ProgressFormat(StrEnum):
-    """Formats of progress lines."""
-
-    TEXT = "text"
-    JSON = "json"
-    NONE = "none"
 
 
 def capture(  # noqa: PLR0917 (options)
@@ -67,9 +64,7 @@ def capture(  # noqa: PLR0917 (options)
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Accept HTTP messages without a token from other machines.")
     ] = False,
-    metrics_address: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz. Default: none.")
-    ] = None,
+    metrics_address: MetricsOption = None,
     progress: Annotated[
         ProgressFormat, typer.Option(help="Format of progress lines on standard error.")
     ] = ProgressFormat.TEXT,
@@ -92,10 +87,10 @@ def capture(  # noqa: PLR0917 (options)
         values=pairs_of("--set", set_),
         secrets=read_secrets(secrets),
         memory=memory * MIB,
-        metrics=_address("--metrics-address", metrics_address),
+        metrics=address_of("--metrics-address", metrics_address),
         interval=seconds_of("--interval", interval),
         http=HttpOptions(
-            listen=_address("--listen", listen),
+            listen=address_of("--listen", listen),
             max_body=max_body * MIB,
             rate=rate_limit,
             origins=tuple(origin.lower() for origin in allow_origin),
@@ -119,30 +114,13 @@ def capture(  # noqa: PLR0917 (options)
     return Gateway(loaded, sink, options, note, show).run()
 
 
-def _address(option: str, text: str | None) -> tuple[str, int] | None:
-    """Return host and port. Raises: typer.BadParameter"""
-    if text is None:
-        return None
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise typer.BadParameter(f"'{text}' is not HOST:PORT, such as 127.0.0.1:9100", param_hint=option)
-    return host.strip("[]"), int(port)
-
-
 def _printers(progress: ProgressFormat) -> tuple[Callable[[str], None], Callable[[GatewayStatus], None]]:
     """Return a function that prints a note, and one that prints the status."""
     if progress is ProgressFormat.JSON:
-        return lambda text: _print_json({"message": text}), lambda status: _print_json(status.to_dict())
+        return lambda text: print_event({"message": text}), lambda status: print_event(status.to_dict())
     if progress is ProgressFormat.NONE:
         return lambda text: print_note(printable(text)), lambda _: None
     return lambda text: print_note(printable(text)), _print_status
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    import orjson  # noqa: PLC0415
-
-    time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    print(orjson.dumps({"time": time} | value).decode(), file=sys.stderr, flush=True)
 
 
 def _print_status(status: GatewayStatus) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,18 +16,28 @@ import typer
 
 from wirebook.cli.exit_codes import CANNOT_RUN, OK
 from wirebook.cli.options import (
+    BatchProgressOption,
     CatalogOption,
     ConfluentOption,
     DryRunOption,
     EndpointOption,
     JsonClosingOption,
+    ProgressFormat,
     TablesArgument,
     TargetOption,
 )
-from wirebook.cli.output import print_json, print_note, print_problems, print_table, printable
+from wirebook.cli.output import (
+    print_event,
+    print_json,
+    print_note,
+    print_problems,
+    print_table,
+    printable,
+    render_problem,
+)
 from wirebook.cli.sources import capture_path, check_standard_input, load_catalog_to_land
 from wirebook.core.counting import counted
-from wirebook.problems import CODES
+from wirebook.problems import CODES, Problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,6 +86,7 @@ def land(  # noqa: PLR0917 (options)
     confluent: ConfluentOption = False,
     local: LocalOption = False,
     with_report: ReportOption = True,
+    progress: BatchProgressOption = ProgressFormat.TEXT,
     as_json: JsonClosingOption = False,
 ) -> int:
     """Land captured messages: one typed table per definition, and dead letters with their reasons.
@@ -89,18 +100,23 @@ def land(  # noqa: PLR0917 (options)
     check_standard_input(source=source, catalog=catalog)
     settings: dict[str, Any] = {"table_format": table_format, "dry_run": dry_run, "batch_bytes": batch_size << 20}
     settings |= {"stage_below": stage_below}
-    with ProgressBar("loading the catalogue") as bar, capture_path(source) as path:
+    is_text = progress is ProgressFormat.TEXT
+    with ProgressBar("loading the catalogue", quiet=not is_text) as bar, capture_path(source) as path:
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)
         from wirebook.landing.job import land as land_job  # noqa: PLC0415
         from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
+        from wirebook.landing.watch.figures import RecentBatches, figures_of  # noqa: PLC0415
 
+        recent = RecentBatches()
+        if progress is ProgressFormat.JSON:
+            settings["on_batch"] = lambda batch: print_event(recent.add(figures_of(batch)).to_dict())
         check_format(table_format)
         loaded = load_catalog_to_land(catalog, confluent=confluent)
         before = committed_batches(to)
         bar.begin_step("reading the list of source files")
         runner = bar.runner(local=local)
         report = land_job(path, loaded, to, runner=runner, endpoint=endpoint, progress=bar, **settings)
-    print_problems(report.problems)
+    print_problems_as(progress, report.problems)
     if as_json:
         print_json(report.closing_line())
     else:
@@ -108,6 +124,15 @@ def land(  # noqa: PLR0917 (options)
     if with_report and not dry_run:
         report_run(to, before, quiet=as_json)
     return CANNOT_RUN if report.has_errors else OK
+
+
+def print_problems_as(progress: ProgressFormat, problems: Iterable[Problem]) -> None:
+    """Print problems on standard error: as text, or as objects between those of batches."""
+    if progress is not ProgressFormat.JSON:
+        print_problems(problems)
+        return
+    for problem in problems:
+        print_event({"message": render_problem(problem)})
 
 
 def check_format(table_format: str | None) -> None:

@@ -47,6 +47,14 @@ class FailOn(StrEnum):
         return not outcome.matched or (self is FailOn.PROBLEMS and bool(outcome.problems))
 
 
+class ProgressFormat(StrEnum):
+    """Formats of progress lines."""
+
+    TEXT = "text"
+    JSON = "json"
+    NONE = "none"
+
+
 PROTOCOLS: Final = {
     Protocol.HTTP: "HTTP",
     Protocol.KAFKA: "KAFKA",
@@ -90,6 +98,13 @@ JsonClosingOption = Annotated[bool, typer.Option("--json", help="Print one JSON 
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=TEXT", help="Value of a placeholder; overrides --context. Repeatable."),
+]
+MetricsOption = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Address of /metrics, /healthz and /readyz. Default: none.")
+]
+BatchProgressOption = Annotated[
+    ProgressFormat,
+    typer.Option(help="Progress: text, or one JSON object per batch on standard error (json), or none."),
 ]
 SecretsOption = Annotated[
     Path | None,
@@ -145,6 +160,16 @@ def request_of(  # noqa: PLR0917 (options)
         mode=mode and mode.value,  # type: ignore[arg-type]
         **settings,
     )
+
+
+def address_of(option: str, text: str | None) -> tuple[str, int] | None:
+    """Return host and port. Raises: typer.BadParameter"""
+    if text is None:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise typer.BadParameter(f"'{text}' is not HOST:PORT, such as 127.0.0.1:9100", param_hint=option)
+    return host.strip("[]"), int(port)
 
 
 def pairs_of(option: str, texts: list[str] | None) -> dict[str, str]:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import zip_longest
 from shutil import get_terminal_size
@@ -65,6 +66,15 @@ def print_note(text: str) -> None:
     """Print a note on standard error, after everything that was printed before it."""
     sys.stdout.flush()
     print(text, file=sys.stderr, flush=True)
+
+
+def print_event(value: dict[str, Any]) -> None:
+    """Print an object with the time on one line of standard error, for programs that follow a command."""
+    import orjson  # noqa: PLC0415
+
+    sys.stdout.flush()
+    time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    print(orjson.dumps({"time": time} | value).decode(), file=sys.stderr, flush=True)
 
 
 def print_problems(problems: Iterable[Problem], file: IO[str] | None = None) -> None:

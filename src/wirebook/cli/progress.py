@@ -26,9 +26,10 @@ FIRST_LINE, LINE_SECONDS = 0.8, 5.0
 
 
 class ProgressBar:
-    """Shows the current step, the share of the source that is read (in bytes), and the messages so far."""
+    """Shows the current step, the share of the source that is read (in bytes), and the messages so far; nothing if
+    `quiet`."""
 
-    def __init__(self, step: str = "reading the list of source files") -> None:
+    def __init__(self, step: str = "reading the list of source files", *, quiet: bool = False) -> None:
         console = Console(stderr=True)
         columns = (
             TextColumn("{task.description}"),
@@ -37,7 +38,8 @@ class ProgressBar:
             TextColumn("{task.fields[messages]:,} messages"),
         )
         self._bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True)
-        self._draws = console.is_terminal and sys.stderr.isatty() and not console.is_dumb_terminal
+        self._quiet = quiet
+        self._draws = not quiet and console.is_terminal and sys.stderr.isatty() and not console.is_dumb_terminal
         self._task = self._bar.add_task(step, total=None, messages=0)
         self._before = (0, 0)
         self._progress_folder: Path | None = None
@@ -102,7 +104,7 @@ class ProgressBar:
             if (progress_folder := self._progress_folder) is not None:
                 with suppress(OSError):  # the batch has just been committed
                     self._update(progress_folder)
-            if not self._draws and time.monotonic() >= next_line:
+            if not (self._draws or self._quiet) and time.monotonic() >= next_line:
                 print_note(self._line())
                 next_line = time.monotonic() + LINE_SECONDS
 

@@ -19,16 +19,25 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from wirebook.cli.exit_codes import CANNOT_RUN, INTERRUPTED, OK
-from wirebook.cli.land import FormatOption, StageOption, check_format, print_report
-from wirebook.cli.options import CatalogOption, ConfluentOption, SecretsOption, SetOption, TargetOption, pairs_of
-from wirebook.cli.output import print_json, print_note, print_problems
+from wirebook.cli.land import FormatOption, StageOption, check_format, print_problems_as, print_report
+from wirebook.cli.options import (
+    BatchProgressOption,
+    CatalogOption,
+    ConfluentOption,
+    ProgressFormat,
+    SecretsOption,
+    SetOption,
+    TargetOption,
+    pairs_of,
+)
+from wirebook.cli.output import print_event, print_json, print_note
 from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import load_catalog_to_land
 from wirebook.core.counting import counted
 from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
-    from wirebook.spark.stream import BatchReport
+    from wirebook.landing.watch.figures import BatchFigures
 
 POLL_SECONDS: Final = 0.1
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -90,6 +99,7 @@ def stream(  # noqa: PLR0917 (options)
     table_format: FormatOption = None,
     stage_below: StageOption = None,
     confluent: ConfluentOption = False,
+    progress: BatchProgressOption = ProgressFormat.TEXT,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per batch, and one with the sum of all batches.")
     ] = False,
@@ -134,32 +144,26 @@ def stream(  # noqa: PLR0917 (options)
     )
     if available_now or once:
         job.trigger, job.continuous = ({"availableNow": True} if available_now else {"once": True}), False
-    live = LiveCatalog(loaded, catalog, endpoint, print_note)
+    output = _Output(progress, as_json=as_json)
+    live = LiveCatalog(loaded, catalog, endpoint, output.note)
     settings = {} if is_submitted() else {"spark.driver.extraClassPath": class_path(locked_jars(KAFKA), jars)}
     stop = Stop()
     try:
         with stop.handling_signals():
-            with ProgressBar("starting Spark") as bar:
+            with ProgressBar("starting Spark", quiet=progress is not ProgressFormat.TEXT) as bar:
                 spark = bar.start_spark(settings)
 
             def started() -> None:
                 stop.is_graceful = True
-                print_note(f"streaming {', '.join(source.topics)} from {source.servers} to {to}")
+                output.note(f"streaming {', '.join(source.topics)} from {source.servers} to {to}")
 
-            known: list[Problem] = []
-
-            def show(batch: BatchReport) -> None:
-                (_print_json_batch if as_json else _print_batch)(batch)
-                print_problems(problem for problem in batch.report.problems if problem not in known)
-                known[:] = batch.report.problems
-
-            report = run_stream(spark, job, live, stop, on_start=started, on_batch=show, note=print_note)
+            report = run_stream(spark, job, live, stop, on_start=started, on_batch=output.show, note=output.note)
     except _Terminated:
         return OK
     except WirebookError:
         if not stop.is_set():
             raise
-        print_note("the last batch was not finished; the next run lands it")
+        output.note("the last batch was not finished; the next run lands it")
         return stop.exit_code
     if as_json:
         print_json(report.closing_line())
@@ -220,17 +224,32 @@ def _starting_offsets(text: str, topics: tuple[str, ...]) -> str:
         raise typer.BadParameter(str(error), param_hint="--from") from None
 
 
-def _print_json_batch(batch: BatchReport) -> None:
-    print_json(batch.to_dict())
-    sys.stdout.flush()
+class _Output:
+    """Prints notes and batches."""
 
+    def __init__(self, progress: ProgressFormat, *, as_json: bool) -> None:
+        self._progress, self._as_json = progress, as_json
+        self._known: list[Problem] = []
 
-def _print_batch(batch: BatchReport) -> None:
-    report = batch.report
-    lag = "" if batch.lag is None else f"; {counted(batch.lag, 'message')} behind"
-    before = f"; landed before: {report.skipped:,}" if report.skipped else ""
-    print(
-        f"batch {batch.batch}: read {report.read:,} = landed {report.landed:,} + dead-lettered "
-        f"{report.dead_lettered:,}{before}; {report.seconds:.1f} s{lag}",
-        flush=True,
-    )
+    def note(self, text: str) -> None:
+        """Print a note on standard error."""
+        print_event({"message": text}) if self._progress is ProgressFormat.JSON else print_note(text)
+
+    def show(self, batch: BatchFigures) -> None:
+        """Print a batch, and the problems that the batch before it did not have."""
+        report = batch.report
+        if self._progress is ProgressFormat.JSON:
+            print_event(batch.to_dict())
+        if self._as_json:
+            print_json(batch.to_dict())
+            sys.stdout.flush()
+        elif self._progress is not ProgressFormat.NONE:
+            lag = "" if batch.lag is None else f"; {counted(batch.lag, 'message')} behind"
+            before = f"; landed before: {report.skipped:,}" if report.skipped else ""
+            print(
+                f"batch {batch.number}: read {report.read:,} = landed {report.landed:,} + dead-lettered "
+                f"{report.dead_lettered:,}{before}; {report.seconds:.1f} s{lag}",
+                flush=True,
+            )
+        print_problems_as(self._progress, (problem for problem in report.problems if problem not in self._known))
+        self._known = report.problems

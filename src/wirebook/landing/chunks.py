@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirebook.problems import Problem
 
@@ -47,6 +48,13 @@ class Chunk:
         if self.problem is not None:
             return 1
         return len(self.numbers) if self.numbers is not None else 0
+
+    @property
+    def size(self) -> int:
+        """The bytes of the records: of lines without line ends, of Arrow rows in memory."""
+        if self.lines is not None:
+            return int(pc.sum(pc.binary_length(self.lines)).as_py() or 0)
+        return 0 if self.batch is None else int(self.batch.nbytes)
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Chunk:
         """The chunk with only the records that the mask selects."""

@@ -7,14 +7,14 @@ report = replay("tables/", "corrected.xreg.json")
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypedDict, Unpack
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypedDict, Unpack
 
 import orjson
 
 from wirebook.catalog import Catalog
 from wirebook.catalog.catalog import CatalogSource
-from wirebook.landing.runs.batches import Catalogue, ProgressListener, Runner, RunSettings
+from wirebook.landing.runs.batches import Catalogue, CommittedBatch, ProgressListener, Runner, RunSettings
 from wirebook.landing.runs.engine import engine_for
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.local_runner import LocalRunner
@@ -34,7 +34,7 @@ class RunOptions(TypedDict, total=False):
     Shape: `endpoint` (an XID) overrides the endpoints in the records, or those of the original landing. Definitions
     with fewer rows than `stage_below` share the table ``staged``: 0 turns this off; None (the default) means 100, but
     only if a task would write more than 1,000 files for smaller tables. Each batch reads about `batch_bytes` and lands
-    completely or not at all. A `dry_run` counts and writes nothing.
+    completely or not at all. A `dry_run` counts and writes nothing. `on_batch` is called after each batch.
     """
 
     endpoint: str | None
@@ -42,6 +42,7 @@ class RunOptions(TypedDict, total=False):
     dry_run: bool
     batch_bytes: int
     progress: ProgressListener | None
+    on_batch: Callable[[CommittedBatch], None] | None
 
 
 class LandOptions(RunOptions, total=False):
@@ -115,4 +116,11 @@ def run_settings(catalog: Catalog, runner: Runner | None, options: RunOptions | 
 
 def catalogue_of(catalog: Catalog) -> Catalogue:
     """The document and fingerprint that a run needs."""
-    return Catalogue(catalog.fingerprint, orjson.dumps(catalog.registry.document), catalog.check_endpoint)
+    document = orjson.dumps(catalog.registry.document)
+    return Catalogue(catalog.fingerprint, document, catalog.check_endpoint, *name_and_epoch(catalog.registry.document))
+
+
+def name_and_epoch(document: Mapping[str, Any]) -> tuple[str | None, int | None]:
+    """The name and the epoch of a catalogue's document; each is None if the document does not have it."""
+    name, epoch = document.get("name") or document.get("registryid"), document.get("epoch")
+    return name if isinstance(name, str) else None, epoch if isinstance(epoch, int) else None

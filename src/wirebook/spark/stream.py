@@ -14,16 +14,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from wirebook.catalog import Catalog
 from wirebook.catalog.load import documents_in
-from wirebook.landing.job import LandOptions
+from wirebook.landing.job import LandOptions, name_and_epoch
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, location_of
+from wirebook.landing.watch.figures import BatchFigures, RecentBatches
 from wirebook.problems import Problem, Severity, WirebookError
 from wirebook.spark.job import land_batch
 from wirebook.spark.kafka import KafkaSource
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["BatchReport", "LiveCatalog", "StreamJob", "checkpoint_of", "run_stream"]
+__all__ = ["LiveCatalog", "StreamJob", "checkpoint_of", "run_stream"]
 
 POLL_SECONDS: Final = 0.2
 LOCK_SECONDS: Final = 60.0
@@ -61,24 +63,6 @@ class StopRequest(Protocol):
     def is_set(self) -> bool: ...
     def wait(self, seconds: float, /) -> bool:
         """Wait until it is set or the time is over; returns whether it is set."""
-
-
-@dataclass(slots=True)
-class BatchReport:
-    """A batch of a stream that has landed. `lag` is the number of messages that the broker has and the stream has not
-    read yet, None if it is not known."""
-
-    batch: int
-    report: Report
-    catalogue: str
-    lag: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints for the batch."""
-        counts = {name: getattr(self.report, name) for name in ("read", "landed", "dead_lettered", "skipped")}
-        tables = {name: table["rows"] for name, table in self.report.tables().items()}
-        rest = {"tables": tables, "seconds": round(self.report.seconds, 3), "lag": self.lag}
-        return {"batch": self.batch} | counts | rest | {"catalogue": self.catalogue}
 
 
 @dataclass(slots=True)
@@ -184,7 +168,7 @@ class _Batches:
         self._job, self._live, self._stop = job, live, stop
         self._target = Target(location_of(job.to))
         self._running = threading.Lock()
-        self.landed: dict[int, BatchReport] = {}
+        self.landed: dict[int, BatchFigures] = {}
         """Batches that have landed and are not reported yet."""
         self.failure: Exception | None = None
 
@@ -193,13 +177,24 @@ class _Batches:
         with self._running:
             if self._stop.is_set():
                 raise _Stopping
+            started = datetime.now(UTC)
             try:
                 catalog = self._live.refresh()
                 report = self._land_when_free(frame, number, catalog)
             except Exception as error:
                 self.failure = error
                 raise
-            self.landed[number] = BatchReport(number, report, catalog.fingerprint)
+            name, epoch = name_and_epoch(catalog.registry.document)
+            self.landed[number] = BatchFigures(
+                number=number,
+                report=report,
+                started=started,
+                catalogue=catalog.fingerprint,
+                name=name,
+                epoch=epoch,
+                query=self._job.name,
+                endpoint=self._job.options.get("endpoint"),
+            )
 
     def _land_when_free(self, frame: DataFrame, number: int, catalog: Catalog) -> Report:
         """Land a batch; waits if another run writes to the target.
@@ -215,6 +210,13 @@ class _Batches:
                     raise
                 time.sleep(POLL_SECONDS)
 
+    def record(self, figures: BatchFigures) -> None:
+        """Record the figures of the last batch in the target.
+
+        Raises: unwritable-target, store-failed
+        """
+        self._target.record_stream(self._job.name, figures.to_dict())
+
     def finish(self) -> None:
         """Wait for the batch that runs."""
         with self._running:
@@ -228,7 +230,7 @@ def run_stream(
     stop: StopRequest,
     *,
     on_start: Callable[[], None] = lambda: None,
-    on_batch: Callable[[BatchReport], None] = lambda _: None,
+    on_batch: Callable[[BatchFigures], None] = lambda _: None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Land what an endpoint sends, until `stop` is set or, unless the job is continuous, until all of it has landed.
@@ -241,12 +243,16 @@ def run_stream(
     total, source = Report(), job.source
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
-    batches = _Batches(job, live, stop)
+    batches, recent = _Batches(job, live, stop), RecentBatches()
 
     def report(query: StreamingQuery) -> None:
-        for batch in _reported(query, batches):
-            total.include(batch.report)
-            on_batch(batch)
+        for figures in map(recent.add, _reported(query, batches)):
+            total.include(figures.report)
+            try:
+                batches.record(figures)
+            except WirebookError as error:  # the batch has landed
+                note(f"the figures of batch {figures.number} are not recorded: {error}")
+            on_batch(figures)
 
     with _masked(source.secrets), spark_failures():
         check_topics(spark, source)
@@ -311,7 +317,7 @@ def _follow(
     return failure
 
 
-def _reported(query: StreamingQuery, batches: _Batches) -> Iterator[BatchReport]:
+def _reported(query: StreamingQuery, batches: _Batches) -> Iterator[BatchFigures]:
     """The batches that Spark has finished, with their lag; after the end of a query, all that have landed."""
     if not batches.landed:
         return
@@ -321,20 +327,19 @@ def _reported(query: StreamingQuery, batches: _Batches) -> Iterator[BatchReport]
         progress = {update["batchId"]: _lag(json.loads(update.json)) for update in query.recentProgress}
     for number in sorted(batches.landed):
         if number in progress or not is_active:
-            batch = batches.landed.pop(number)
-            batch.lag = progress.get(number)
-            yield batch
+            yield replace(batches.landed.pop(number), partitions=progress.get(number))
 
 
-def _lag(progress: Mapping[str, Any]) -> int | None:
-    """The messages between the end of a batch and the newest ones."""
-    lag = 0
+def _lag(progress: Mapping[str, Any]) -> dict[str, int] | None:
+    """The messages of each partition between the end of a batch and the newest ones."""
+    lag: dict[str, int] = {}
     for source in progress.get("sources", ()):
         read, latest = source.get("endOffset"), source.get("latestOffset")
         if not isinstance(read, dict) or not isinstance(latest, dict):
             return None
         for topic, partitions in latest.items():
-            lag += sum(offset - read.get(topic, {}).get(number, 0) for number, offset in partitions.items())
+            start = read.get(topic, {})
+            lag |= {f"kafka:{topic}/{number}": end - start.get(number, 0) for number, end in partitions.items()}
     return lag
 
 

@@ -82,7 +82,7 @@ def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> R
         add_staged(statistics[name], staged_in, known[name].schema)
     return RunStatistics(
         batches=tuple(manifest.batch for manifest in manifests),
-        read=sum(manifest.read for manifest in manifests if all(file.table != RESOLVED for file in manifest.files)),
+        read=sum(manifest.read for manifest in manifests if not manifest.is_replay),
         empty=sum(manifest.empty for manifest in manifests),
         sources=len({entry.file for manifest in manifests for entry in manifest.entries}),
         catalogues=tuple(dict.fromkeys(manifest.catalogue for manifest in manifests)),

@@ -8,10 +8,12 @@ Spec: docs/land.md#what-is-promised; docs/land.md#kill-and-resume; docs/decision
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,7 +29,7 @@ from wirebook.landing.runs.checks import (
 )
 from wirebook.landing.runs.ledger import LedgerEntry
 from wirebook.landing.runs.report import Report
-from wirebook.landing.runs.target import DeadLetterFilter, Manifest, PendingBatch, Target
+from wirebook.landing.runs.target import BatchRun, DeadLetterFilter, Manifest, PendingBatch, Target
 from wirebook.landing.runs.task import Job, ReplaySelection, TaskResult
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
 from wirebook.landing.stores.locations import Location
@@ -38,7 +40,7 @@ from wirebook.landing.tables.layout import STAGED
 from wirebook.landing.tables.staged import StagingPolicy, rows_by_table
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["BATCH_BYTES", "Batches", "Catalogue", "ProgressListener", "RunSettings", "Runner"]
+__all__ = ["BATCH_BYTES", "Batches", "Catalogue", "CommittedBatch", "ProgressListener", "RunSettings", "Runner"]
 
 BATCH_BYTES = 1 << 30
 MAX_FAULTS = 3
@@ -50,12 +52,14 @@ class Catalogue:
     """The catalogue of a run.
 
     Shape: `document` is the JSON that is pinned and sent to tasks. `check_endpoint` raises if the catalogue has no
-    endpoint with an XID.
+    endpoint with an XID. `name` and `epoch` are those in the document.
     """
 
     fingerprint: str
     document: bytes
     check_endpoint: Callable[[str], None] = lambda _: None
+    name: str | None = None
+    epoch: int | None = None
 
 
 class Runner(Protocol):
@@ -81,7 +85,7 @@ class RunSettings:
     """Settings of a run of `land_files` or `replay_dead_letters`.
 
     Shape: `table_format` None is the format of the target, or Parquet for a new one. `stage_below` as in
-    `StagingPolicy`.
+    `StagingPolicy`. `on_batch` is called after each batch; not in a dry run.
     """
 
     runner: Runner
@@ -94,6 +98,15 @@ class RunSettings:
     stage_below: int | None = None
     sizes: Sizes = DEFAULT_SIZES
     progress: ProgressListener | None = None
+    on_batch: Callable[[CommittedBatch], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedBatch:
+    """A batch that has been committed and has entered its tables; `report` is that of the batch alone."""
+
+    manifest: Manifest
+    report: Report
 
 
 class Batches:
@@ -106,6 +119,8 @@ class Batches:
         self.table_format.check(target.root)
         self._number = target.next_batch()
         self._history = target.history()
+        self._begun: tuple[int, datetime, float] | None = None
+        self.unread: tuple[int, int] | None = None
 
     def take_number(self) -> int:
         """The number of the next batch."""
@@ -114,6 +129,7 @@ class Batches:
 
     def begin(self, tasks: Tasks, entries: Sequence[LedgerEntry] = (), **pinned: Any) -> PendingBatch:
         """Pin a batch to its tasks and to the catalogue; `pinned` are further fields of its record."""
+        self._start_clock(self._number)
         settings: dict[str, Any] = {
             "endpoint": self.settings.endpoint,
             "options": self.settings.options,
@@ -142,6 +158,7 @@ class Batches:
 
         Raises: WirebookError with the faults that stopped it
         """
+        self._start_clock(pending.batch)
         job = self._job(pending, document)
         folder = None
         if isinstance(job.staging, Path):
@@ -220,7 +237,18 @@ class Batches:
             self.target.commit(manifest)
             self._history.add(manifest)
             self.target.finish(manifest)
+            if self.settings.on_batch:
+                report = Report(problems=self.target.problems)
+                report.add(results)
+                report.seconds = time.monotonic() - self._start_clock(pending.batch)[1]
+                self.settings.on_batch(CommittedBatch(manifest, report))
         self.report.add(results)
+
+    def _start_clock(self, batch: int) -> tuple[datetime, float]:
+        """When this run began the batch: now, unless it has begun it before."""
+        if self._begun is None or self._begun[0] != batch:
+            self._begun = (batch, datetime.now(UTC), time.monotonic())
+        return self._begun[1:]
 
     def _manifest(
         self, pending: PendingBatch, entries: list[LedgerEntry], results: list[TaskResult], check: Check
@@ -230,6 +258,18 @@ class Batches:
         with ThreadPoolExecutor(4) as pool:
             counted = pool.map(lambda file: self._rows_in(staging, file), files)
             check(results, total_counts(counted))
+        started, clock = self._start_clock(pending.batch)
+        is_own = pending.catalogue == self.catalogue.fingerprint  # else an earlier run began the batch
+        run = BatchRun(
+            started=started,
+            seconds=round(time.monotonic() - clock, 3),
+            bytes_read=sum(result.bytes_read for result in results),
+            bytes_written=sum(file.size for file in files),
+            reasons=dict(total_counts(result.reasons for result in results)),
+            name=self.catalogue.name if is_own else None,
+            epoch=self.catalogue.epoch if is_own else None,
+            unread=self.unread,
+        )
         return Manifest(
             batch=pending.batch,
             catalogue=pending.catalogue,
@@ -244,6 +284,8 @@ class Batches:
             offsets=total_offsets(results),
             read=sum(result.read for result in results),
             empty=sum(result.empty for result in results),
+            outcomes=dict(total_counts(result.outcomes for result in results)),
+            run=run,
         )
 
     def _rows_in(self, staging: Location, file: StagedFile) -> dict[str, int]:

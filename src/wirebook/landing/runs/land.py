@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -28,7 +30,7 @@ from wirebook.landing.runs.checks import (
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
 from wirebook.landing.runs.plan import Plan, make_batches, make_plan, make_tasks, source_changed
 from wirebook.landing.runs.report import Report
-from wirebook.landing.runs.target import Manifest, PendingBatch, Target
+from wirebook.landing.runs.target import BatchRun, Manifest, PendingBatch, Target
 from wirebook.landing.sources.files import Scan, SourceFile, identity_of, list_files, scan_files
 from wirebook.landing.stores.locations import Location
 from wirebook.problems import Problem, WirebookError
@@ -101,9 +103,14 @@ class Run:
         plan = make_plan(scan_files(listing.files), self._ledger)
         self.report.problems += plan.problems
         self._scans = {planned.scan.file.name: planned.scan for planned in plan.files}
+        unread = Counter({planned.scan.file.name: len(planned.splits) for planned in plan.files})
+        weight = sum(split.weight for planned in plan.files for split in planned.splits)
         if self._settings.progress:
-            self._settings.progress.begin(sum(split.weight for planned in plan.files for split in planned.splits))
+            self._settings.progress.begin(weight)
         for batch in make_batches(plan.files, self._settings.batch_bytes):
+            unread -= Counter(split.file for split in batch.splits)
+            weight -= sum(split.weight for split in batch.splits)
+            self._batches.unread = (len(unread), weight)
             splits = [split for split in batch.splits if split.file not in self._stopped]
             if splits:
                 tasks = make_tasks(splits, self._settings.runner.parallelism)
@@ -167,7 +174,8 @@ class Run:
         self._ledger.update({entry.file: entry for entry in copies})
         if copies and not self._settings.dry_run:
             number, fingerprint = self._batches.take_number(), self._catalogue.fingerprint
-            self._target.commit(Manifest(batch=number, catalogue=fingerprint, entries=copies))
+            run = BatchRun(started=datetime.now(UTC), seconds=0.0)
+            self._target.commit(Manifest(batch=number, catalogue=fingerprint, entries=copies, run=run))
 
     def _count_files(self, plan: Plan) -> None:
         """Count the messages that the target had already: those of whole files, and of the first lines of files that

@@ -25,13 +25,16 @@ class Report:
     included; `staged` of them are in the staging table. `recovered` are rows of earlier batches that entered their
     tables in this run. `problems` are changed or unlistable files, tables that did not take their rows (errors), and
     unfinished last lines (notes). In a replay, `read` counts the dead letters that were tried, `unresolved` those that
-    still do not land, and `skipped` all others.
+    still do not land, and `skipped` all others. `bytes_read` is the size of the records, without compression, and
+    `bytes_written` that of the files of rows.
     """
 
     read: int = 0
     skipped: int = 0
     unresolved: int = 0
     empty: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     staged: Counter[str] = field(default_factory=Counter)
     definitions: dict[str, str] = field(default_factory=dict)
@@ -67,6 +70,8 @@ class Report:
             self.read += result.read
             self.unresolved += result.unresolved
             self.empty += result.empty
+            self.bytes_read += result.bytes_read
+            self.bytes_written += sum(file.size for file in result.files)
             self.rows.update(result.rows)
             self.staged.update(result.staged)
             self.outcomes.update(result.outcomes)
@@ -75,11 +80,19 @@ class Report:
 
     def include(self, other: Report) -> None:
         """Add what another run did, for the sum of several runs."""
-        for name in ("read", "skipped", "unresolved", "empty", "files", "skipped_files", "batches", "seconds"):
+        counts = ("read", "skipped", "unresolved", "empty", "files", "skipped_files", "batches")
+        for name in (*counts, "bytes_read", "bytes_written", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("rows", "staged", "outcomes", "reasons", "definitions"):
             getattr(self, name).update(getattr(other, name))
         self.problems += [problem for problem in other.problems if problem not in self.problems]
+
+    def definition_rows(self) -> dict[str, int]:
+        """The rows of each definition, by XID."""
+        rows: Counter[str] = Counter()
+        for table in self.tables().values():
+            rows[table["definition"]] += table["rows"]
+        return dict(rows)
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """Table name to definition and rows, sorted by name."""

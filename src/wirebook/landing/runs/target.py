@@ -12,7 +12,8 @@ begin record is deleted). The ledger is the sum of all manifests.
     DIR/_wirebook/catalogues/<print>.json    catalogues by fingerprint, as batches were begun with them
     DIR/_wirebook/batches/<n>.begin.json     what a batch reads; only until it is finished
     DIR/_wirebook/batches/<n>.json           the manifest of a committed batch
-    DIR/_wirebook/batches/<n>.aside.json     the tables that have not taken their files of a batch
+    DIR/_wirebook/batches/<n>.aside.json     the tables that have not taken their files of a batch, and why
+    DIR/_wirebook/streams/<query>.json       the figures of the last batch of a streaming query
     DIR/_wirebook/aside/<n>/<table>/         these files
     DIR/_wirebook/staging/<n>/               files of an unfinished batch; not in an object store
 
@@ -24,13 +25,14 @@ from __future__ import annotations
 import base64
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -44,10 +46,11 @@ from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import CommitFailed, StagedFile, by_table, clear_aside, move_aside
-from wirebook.landing.tables.layout import RESOLVED
+from wirebook.landing.tables.layout import RESOLVED, STAGED
 from wirebook.problems import Problem, WirebookError
 
 __all__ = [
+    "BatchRun",
     "DeadLetterFilter",
     "FrameBatch",
     "History",
@@ -132,9 +135,28 @@ def _described(arrow: bytes) -> tuple[dict[str, str], str]:
     return columns, TableEntry.encoded(arrow)
 
 
+class BatchRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a batch ran.
+
+    Units: `seconds` are those from `started` (UTC) to the commit of the batch; its files enter their tables after that.
+    `bytes_read` and `bytes_written` as in `Report`.
+    Shape: `reasons` counts dead letters by problem code. `name` and `epoch` are those of the catalogue. `unread` are
+    the files and bytes of the source that the run was still to read.
+    """
+
+    started: datetime
+    seconds: float
+    bytes_read: int = 0
+    bytes_written: int = 0
+    reasons: dict[str, int] = {}
+    name: str | None = None
+    epoch: int | None = None
+    unread: tuple[int, int] | None = None
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """A committed batch: its files, its staged rows by table, the tables that are new or changed, its ledger entries
-    or the offsets of its `frame`, and its counts."""
+    or the offsets of its `frame`, and its counts. Earlier versions of Wirebook wrote neither `outcomes` nor `run`."""
 
     batch: int
     catalogue: str
@@ -150,6 +172,21 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     read: int = 0
     empty: int = 0
     outcomes: dict[str, int] = {}
+    run: BatchRun | None = None
+
+    @property
+    def rows(self) -> Counter[str]:
+        """The rows by table."""
+        rows = Counter(self.staged)
+        for file in self.files:
+            if file.table != STAGED:
+                rows[file.table] += file.rows
+        return rows
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether the messages that were read are dead letters."""
+        return any(file.table == RESOLVED for file in self.files)
 
 
 class History:
@@ -261,9 +298,25 @@ class Target:
         """The files that list dead letters which have landed since."""
         return FORMATS[self.format() or "parquet"].files(self.root / RESOLVED)
 
+    def record_stream(self, query: str, figures: Mapping[str, Any]) -> None:
+        """Record the figures of the last batch of a streaming query. Only this query writes its record.
+
+        Raises: unwritable-target, store-failed
+        """
+        self.records.write(f"streams/{query}.json", msgspec.json.encode(figures))
+
+    def streams(self) -> list[dict[str, Any]]:
+        """The figures of the last batch of each streaming query, sorted by name."""
+        names = sorted(f"streams/{name}" for name in self.records.names("streams"))
+        return list(self._load(names, dict[str, Any]))
+
     def next_batch(self) -> int:
         """The number of the next batch."""
         return max((int(name.partition(".")[0]) for name in self.records.names("batches")), default=0) + 1
+
+    def pending_number(self) -> int | None:
+        """The number of the batch that was begun and is not finished."""
+        return max(self._begun(), default=None)
 
     def _begun(self) -> set[int]:
         """The numbers of batches that are not finished."""
@@ -365,7 +418,7 @@ class Target:
 
     def _finish_aside(self, manifest: Manifest) -> Counter[str]:
         """Try the tables again whose files of a batch were set aside; returns the rows that have landed by table."""
-        names = msgspec.json.decode(self.records.location(_aside_name(manifest.batch)).read_bytes(), type=list[str])
+        names = self._read_aside(manifest.batch)
         tables = self.tables()
         files = {table: staged for table, staged in by_table(manifest.files) if table in names}
         for table, staged in files.items():
@@ -407,25 +460,39 @@ class Target:
 
     def _record_aside(self, batch: int, tables: Iterable[str]) -> None:
         """Note which tables lack their files of a batch, or that none does."""
-        blocked = sorted(self._blocked.keys() & set(tables))
-        if blocked:
+        if blocked := {table: self._blocked[table] for table in sorted(self._blocked.keys() & set(tables))}:
             self.records.write(_aside_name(batch), msgspec.json.encode(blocked))
         else:
             self.records.delete(_aside_name(batch))
 
+    def _read_aside(self, batch: int) -> dict[str, str]:
+        """The tables that lack their files of a batch, and why, if the record says so."""
+        noted = msgspec.json.decode(
+            self.records.location(_aside_name(batch)).read_bytes(), type=dict[str, str] | list[str]
+        )
+        return (
+            noted if isinstance(noted, dict) else dict.fromkeys(noted, "an earlier version did not record the reason")
+        )
+
+    def set_aside(self) -> dict[str, dict[int, str]]:
+        """The batches whose files each table lacks, and why. Reads the records alone."""
+        tables: dict[str, dict[int, str]] = {}
+        for batch in sorted(self._numbers("aside.json")):
+            with suppress(FileNotFoundError):  # a run has just finished the batch
+                for table, reason in self._read_aside(batch).items():
+                    tables.setdefault(table, {})[batch] = reason
+        return tables
+
     @property
     def problems(self) -> list[Problem]:
         """The tables that have not taken their files, and why."""
+        return [self.aside_problem(table, reason) for table, reason in sorted(self._blocked.items())]
+
+    def aside_problem(self, table: str, reason: str) -> Problem:
+        """The problem of a table that has not taken its files."""
+        message = f"the table '{table}' does not take its rows, which are set aside: {reason}"
         hint = "correct the table, then run the command again: the rows that are set aside land first"
-        return [
-            Problem(
-                "table-set-aside",
-                f"the table '{table}' does not take its rows, which are set aside: {reason}",
-                file=str(self.root / table),
-                hint=hint,
-            )
-            for table, reason in sorted(self._blocked.items())
-        ]
+        return Problem("table-set-aside", message, file=str(self.root / table), hint=hint)
 
     def abandon(self, batch: int) -> None:
         """Delete the begin record and the staged files of a batch that is finished or has nothing left to read."""

@@ -100,9 +100,10 @@ class TaskResult(msgspec.Struct, kw_only=True):
 
     Shape: `read` is the number of messages that the engine counted. `files` have the rows as written; `columns` are
     serialised Arrow schemas. `rows` counts rows by table; `staged` of them are in the staging table. In a replay,
-    `unresolved` counts dead letters that were read and did not land. Of a DataFrame, `offsets` are the rows that were
-    read, and `skipped` counts those that had landed before. `fault` is the (code, message) of the problem that
-    stopped the task; `trace` is its traceback if it is an internal error.
+    `unresolved` counts dead letters that were read and did not land. `bytes_read` is the size of the records, as in
+    `Chunk.size`. Of a DataFrame, `offsets` are the rows that were read, and `skipped` counts those that had landed
+    before. `fault` is the (code, message) of the problem that stopped the task; `trace` is its traceback if it is an
+    internal error.
     """
 
     files: list[StagedFile] = []
@@ -114,6 +115,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
     read: int = 0
     unresolved: int = 0
     empty: int = 0
+    bytes_read: int = 0
     skipped: int = 0
     offsets: Offsets = {}
     outcomes: dict[str, int] = {}
@@ -133,6 +135,7 @@ class _Tally:
     read: int = 0
     unresolved: int = 0
     empty: int = 0
+    bytes_read: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -279,6 +282,7 @@ class Task:
         self._check(chunk, landed)
         landed, messages = waiting.restored(landed, FORMATS[self._job.format].column("_file"))
         self._tally.add(landed)
+        self._tally.bytes_read += chunk.size
         self._stage(landed)
         for result, count in zip(results, messages, strict=True):
             if result is not None:
@@ -304,6 +308,7 @@ class Task:
                 with without_collector():
                     landed = resolve(self._engine, records, self._job.options["catalogue"], dead_letters.file)
                 self._tally.add(landed)
+                self._tally.bytes_read += records.size
                 self._tally.unresolved += landed.read - landed.tables[RESOLVED].num_rows
                 self._stage(landed)
                 result.progress.position += records.size

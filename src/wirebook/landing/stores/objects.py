@@ -190,6 +190,7 @@ class ObjectWriter(io.RawIOBase):
 
     def __init__(self, path: ObjectPath) -> None:
         self._path = path
+        self._size = 0
         with _failures(path):
             self._writer = library("obstore").open_writer(_store(path.bucket), path.key)
 
@@ -200,7 +201,12 @@ class ObjectWriter(io.RawIOBase):
         """Raises: store-failed"""
         with _failures(self._path, writes=True):
             self._writer.write(bytes(data))
+        self._size += len(data)
         return len(data)
+
+    def tell(self) -> int:
+        """The number of bytes written."""
+        return self._size
 
     def close(self) -> None:
         """Raises: store-failed"""

@@ -18,10 +18,10 @@ import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -32,6 +32,7 @@ from wirebook.problems import Problem, WirebookError
 __all__ = [
     "LEASE_SECONDS",
     "FolderRecords",
+    "Holder",
     "ObjectRecords",
     "Records",
     "records_of",
@@ -41,6 +42,15 @@ __all__ = [
 
 LEASE_SECONDS: Final = 60
 """A lease that was not renewed for so long has expired."""
+LOCKS: Final = Path("/proc/locks")
+"""The locks of this machine, on Linux."""
+
+
+class Holder(NamedTuple):
+    """Who holds a target, or held it last. `is_running` is None if this machine cannot know."""
+
+    owner: str
+    is_running: bool | None
 
 
 class Records(Protocol):
@@ -68,6 +78,9 @@ class Records(Protocol):
 
     def check_lock(self) -> None:
         """Check that this run still holds the target. Raises: target-locked"""
+
+    def holder(self) -> Holder | None:
+        """Who holds the target, found without touching it; None if nobody ever has. Raises: OSError, store-failed"""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -121,6 +134,23 @@ class FolderRecords:
 
     def check_lock(self) -> None:
         pass
+
+    def holder(self) -> Holder | None:
+        path = self._home / "lock"
+        try:
+            process, _, host = path.read_text(errors="replace").strip().partition(" on ")
+        except FileNotFoundError:
+            return None
+        if not process:  # a run is about to write it
+            return Holder("another run", None)
+        owner = f"process {process} on {host}"
+        if host != os.uname().nodename or not LOCKS.exists():
+            return Holder(owner, None)
+        held = (line.split() for line in LOCKS.read_text().splitlines())
+        inode = str(path.stat().st_ino)
+        return Holder(
+            owner, any(lock[4] == process and lock[5].endswith(f":{inode}") for lock in held if len(lock) > 5)
+        )
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -233,6 +263,18 @@ class ObjectRecords:
 
     def delete(self, name: str) -> None:
         (self._home / name).unlink()
+
+    def holder(self) -> Holder | None:
+        leases = self._leases()
+        if not leases:
+            return None
+        newest = max(leases)
+        lease = msgspec.json.decode(self._lease_path(newest).read_bytes(), type=Lease)
+        owner = f"process {lease.process} on {lease.host}"
+        if lease.released or lease.is_dead:
+            return Holder(owner, False)
+        age = (datetime.now(UTC) - leases[newest].modified).total_seconds()
+        return Holder(owner, True if age < LEASE_SECONDS else None)  # the clock of the store may differ
 
     # -- the lease -----------------------------------------------------------------------------------------------
 

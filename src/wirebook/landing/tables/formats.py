@@ -56,11 +56,13 @@ class CommitFailed(Exception):
 
 
 class StagedFile(msgspec.Struct, frozen=True):
-    """Rows of one table in a file that is not committed; `path` is relative to the batch's staging folder."""
+    """Rows of one table in a file that is not committed; `path` is relative to the batch's staging folder, and `size`
+    in bytes."""
 
     table: str
     path: str
     rows: int
+    size: int = 0
 
     @property
     def name(self) -> str:
@@ -98,7 +100,9 @@ class Upkeep:
 
 
 class TableWriter(Protocol):
-    """An open file of one table."""
+    """An open file of one table. `size` is its size in bytes, once it is closed."""
+
+    size: int
 
     def write(self, rows: pa.Table) -> None: ...
     def close(self) -> None: ...
@@ -193,12 +197,14 @@ class _ParquetWriter:
     def __init__(self, path: Location, schema: pa.Schema) -> None:
         self._file = open_output(path)
         self._writer = pq.ParquetWriter(self._file, schema, compression="snappy")
+        self.size = 0
 
     def write(self, rows: pa.Table) -> None:
         self._writer.write_table(rows)
 
     def close(self) -> None:
         self._writer.close()
+        self.size = self._file.tell()
         self._file.close()
 
 
@@ -403,7 +409,7 @@ class TableSpool:
     def _close(self, table: str) -> None:
         writer, path, rows = self._open.pop(table)
         writer.close()
-        self.files.append(StagedFile(table, f"{self._base}{table}/{path.name}", rows))
+        self.files.append(StagedFile(table, f"{self._base}{table}/{path.name}", rows, writer.size))
 
 
 def by_table(files: Sequence[StagedFile]) -> Iterator[tuple[str, list[StagedFile]]]:

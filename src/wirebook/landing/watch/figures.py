@@ -1,0 +1,123 @@
+"""The figures of a batch: the object of its progress line, which the command line prints and a stream records.
+
+Spec: docs/figures.md; docs/decisions/0198
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from wirebook.landing.runs.batches import CommittedBatch
+from wirebook.landing.runs.report import Report
+
+__all__ = ["RECENT_BATCHES", "BatchFigures", "RecentBatches", "figures_of", "percentile", "timestamp"]
+
+RECENT_BATCHES: Final = 100
+"""How many batches `p50_seconds` and `p95_seconds` are about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchFigures:
+    """What a batch did, and how long it took.
+
+    Shape: `number` is that of the batch in its query for a stream, else in the target. `catalogue` is a fingerprint.
+    `partitions` has the messages that a broker had after the batch and the stream had not read, by
+    ``kafka:TOPIC/PARTITION``; None if this is not known. `unread` are the files and bytes (estimated) of the source
+    that the run is still to read; None for a stream. `p50_seconds` and `p95_seconds` are percentiles of the durations
+    of the last hundred batches of the run.
+    """
+
+    number: int
+    report: Report
+    started: datetime
+    catalogue: str
+    name: str | None = None
+    epoch: int | None = None
+    query: str | None = None
+    endpoint: str | None = None
+    partitions: Mapping[str, int] | None = None
+    unread: tuple[int, int] | None = None
+    p50_seconds: float | None = None
+    p95_seconds: float | None = None
+
+    @property
+    def lag(self) -> int | None:
+        """The messages of all partitions that the stream had not read; None if this is not known."""
+        return None if self.partitions is None else sum(self.partitions.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as JSON."""
+        report, source = self.report, dict[str, Any]()
+        if self.query is not None:
+            source = {"lag": self.lag, "partitions": dict(self.partitions or {})}
+        elif self.unread is not None:
+            source = {"unread_files": self.unread[0], "unread_bytes": self.unread[1]}
+        return {
+            "batch": self.number,
+            **({"query": self.query} if self.query is not None else {}),
+            "endpoint": self.endpoint,
+            "started": timestamp(self.started),
+            "seconds": round(report.seconds, 3),
+            "p50_seconds": self.p50_seconds,
+            "p95_seconds": self.p95_seconds,
+            "read": report.read,
+            "landed": report.landed,
+            "dead_lettered": report.dead_lettered,
+            "skipped": report.skipped,
+            "rate": round(report.read / report.seconds, 1) if report.seconds else 0.0,
+            "outcomes": {outcome: count for outcome, count in sorted(report.outcomes.items()) if count},
+            "reasons": {code: count for code, count in sorted(report.reasons.items()) if count},
+            "tables": {name: table["rows"] for name, table in report.tables().items()},
+            "definitions": report.definition_rows(),
+            "bytes_read": report.bytes_read,
+            "bytes_written": report.bytes_written,
+            **source,
+            "catalogue": self.catalogue,
+            "catalogue_name": self.name,
+            "catalogue_epoch": self.epoch,
+        }
+
+
+def figures_of(batch: CommittedBatch) -> BatchFigures:
+    """The figures of a batch that a run of `land` has committed."""
+    manifest = batch.manifest
+    run = manifest.run
+    assert run is not None  # only manifests of earlier versions lack it
+    return BatchFigures(
+        number=manifest.batch,
+        report=batch.report,
+        started=run.started,
+        catalogue=manifest.catalogue,
+        name=run.name,
+        epoch=run.epoch,
+        endpoint=manifest.endpoint,
+        unread=run.unread,
+    )
+
+
+class RecentBatches:
+    """The durations of the last batches of a run."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[float] = deque(maxlen=RECENT_BATCHES)
+
+    def add(self, figures: BatchFigures) -> BatchFigures:
+        """Add a batch; returns its figures with the percentiles."""
+        self._seconds.append(figures.report.seconds)
+        p50, p95 = percentile(self._seconds, 50), percentile(self._seconds, 95)
+        return replace(figures, p50_seconds=p50, p95_seconds=p95)
+
+
+def percentile(values: Iterable[float], percent: int) -> float | None:
+    """The smallest value that is not below `percent` per cent of the values; None without values."""
+    ordered = sorted(values)
+    return round(ordered[max(-(-percent * len(ordered) // 100) - 1, 0)], 3) if ordered else None
+
+
+def timestamp(moment: datetime) -> str:
+    """A time in UTC as in RFC 3339, with milliseconds."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,210 @@
+"""The status of a target: what its last batches did, and whether a run is writing to it. Reads its records alone.
+
+It takes no lock and writes nothing, so it can be read beside a run, from any machine that sees the target.
+
+Spec: docs/how-to/watch.md#ask-a-target
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+
+from wirebook.landing.job import name_and_epoch
+from wirebook.landing.runs.target import Manifest, Target
+from wirebook.landing.stores.locations import AnyPath, location_of
+from wirebook.landing.stores.records import Holder
+from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED
+from wirebook.landing.watch.figures import percentile, timestamp
+from wirebook.problems import Problem, WirebookError
+
+__all__ = ["LastBatches", "TargetStatus", "target_status"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastBatches:
+    """The sum of the last batches of a target.
+
+    Units: `seconds` are the durations of batches until their commit; `rate` is messages per second of them. Shape:
+    figures that no manifest has, because an earlier version of Wirebook wrote them, are None or empty.
+    """
+
+    batches: int
+    read: int
+    landed: int
+    dead_lettered: int
+    outcomes: Counter[str]
+    reasons: Counter[str]
+    bytes_read: int
+    bytes_written: int
+    rate: float | None
+    p50_seconds: float | None
+    p95_seconds: float | None
+
+    @staticmethod
+    def of(manifests: Sequence[Manifest]) -> LastBatches:
+        """The sum of these batches, of which `read` and `outcomes` leave out replays."""
+        rows = sum((manifest.rows for manifest in manifests), Counter[str]())
+        runs = [manifest.run for manifest in manifests if manifest.run is not None]
+        seconds = [run.seconds for run in runs]
+        timed = sum(manifest.read for manifest in manifests if manifest.run is not None)
+        return LastBatches(
+            batches=len(manifests),
+            read=sum(manifest.read for manifest in manifests if not manifest.is_replay),
+            landed=rows.total() - rows[DEAD_LETTERS] - rows[RESOLVED],
+            dead_lettered=rows[DEAD_LETTERS],
+            outcomes=_sum(manifest.outcomes for manifest in manifests if not manifest.is_replay),
+            reasons=_sum(run.reasons for run in runs),
+            bytes_read=sum(run.bytes_read for run in runs),
+            bytes_written=sum(run.bytes_written for run in runs),
+            rate=round(timed / sum(seconds), 1) if sum(seconds) else None,
+            p50_seconds=percentile(seconds, 50),
+            p95_seconds=percentile(seconds, 95),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sum as JSON."""
+        counts = {name: getattr(self, name) for name in ("batches", "read", "landed", "dead_lettered")}
+        by_name = {"outcomes": _plain(self.outcomes), "reasons": _plain(self.reasons)}
+        names = ("bytes_read", "bytes_written", "rate", "p50_seconds", "p95_seconds")
+        return counts | by_name | {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetStatus:
+    """What the records of a target say.
+
+    Shape: `read`, `landed`, `dead_lettered` and `resolved` are about all batches, as in `RunStatistics`. `last` is the
+    newest batch, `pending` the number of a batch that was begun and is not finished. `name` and `epoch` are those of
+    the last batch's catalogue. `holder` is who holds the target or held it last. `streams` are the figures of the last
+    batch of each streaming query. `problems` are the tables whose files are set aside.
+    """
+
+    target: str
+    format: str | None
+    batches: int
+    read: int
+    landed: int
+    dead_lettered: int
+    resolved: int
+    last: Manifest | None
+    name: str | None
+    epoch: int | None
+    recent: LastBatches
+    pending: int | None
+    holder: Holder | None
+    streams: list[dict[str, Any]]
+    aside: dict[str, dict[int, str]]
+    problems: list[Problem]
+
+    @property
+    def committed(self) -> datetime | None:
+        """When the last batch was committed; None if it was by an earlier version of Wirebook."""
+        run = self.last.run if self.last else None
+        return run.started + timedelta(seconds=run.seconds) if run else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The status as JSON."""
+        last, run = self.last, self.last.run if self.last else None
+        holder = self.holder and {"owner": self.holder.owner, "running": self.holder.is_running}
+        names = ("batches", "read", "landed", "dead_lettered", "resolved")
+        return {
+            "target": self.target,
+            "format": self.format,
+            **{name: getattr(self, name) for name in names},
+            "last_batch": last
+            and {
+                "batch": last.batch,
+                "started": timestamp(run.started) if run else None,
+                "committed": timestamp(self.committed) if self.committed else None,
+                "seconds": run.seconds if run else None,
+                "read": last.read,
+                "endpoint": last.endpoint,
+                "query": last.frame.query if last.frame else None,
+                "unread_files": run.unread[0] if run and run.unread else None,
+                "unread_bytes": run.unread[1] if run and run.unread else None,
+                "catalogue": last.catalogue,
+                "catalogue_name": self.name,
+                "catalogue_epoch": self.epoch,
+            },
+            "recent": self.recent.to_dict(),
+            "pending_batch": self.pending,
+            "run": holder,
+            "streams": self.streams,
+            "set_aside": {
+                table: {"batches": list(batches), "reason": list(batches.values())[-1]}
+                for table, batches in self.aside.items()
+            },
+        }
+
+
+def target_status(folder: AnyPath, recent: int = 20) -> TargetStatus:
+    """The status of a target, with the sum of its `recent` last batches.
+
+    Cost: reads every manifest, and of the catalogues the last one.
+    Raises: no-target, broken-target, store-failed
+    """
+    target = Target(location_of(folder))
+    if not target.exists:
+        message = f"'{folder}' is not a target folder: nothing has landed there"
+        raise WirebookError(Problem(code="no-target", message=message))
+    holder = target.records.holder()
+    pending = target.pending_number()
+    newest: deque[Manifest] = deque(maxlen=recent)
+    batches = read = 0
+    rows: Counter[str] = Counter()
+    table_format = None
+    for manifest in target.manifests():
+        batches += 1
+        read += 0 if manifest.is_replay else manifest.read
+        rows.update(manifest.rows)
+        table_format = manifest.format if manifest.files else table_format
+        newest.append(manifest)
+    last = newest[-1] if newest else None
+    aside = target.set_aside()
+    return TargetStatus(
+        target=str(folder),
+        format=table_format,
+        batches=batches,
+        read=read,
+        landed=rows.total() - rows[DEAD_LETTERS] - rows[RESOLVED],
+        dead_lettered=rows[DEAD_LETTERS] - rows[RESOLVED],
+        resolved=rows[RESOLVED],
+        last=last,
+        **_catalogue(target, last),
+        recent=LastBatches.of(list(newest)),
+        pending=pending,
+        holder=holder,
+        streams=target.streams(),
+        aside=aside,
+        problems=[target.aside_problem(table, list(reasons.values())[-1]) for table, reasons in sorted(aside.items())],
+    )
+
+
+def _catalogue(target: Target, last: Manifest | None) -> dict[str, Any]:
+    """The name and epoch of the catalogue of a batch, from its manifest or from the copy of the catalogue."""
+    if last is None:
+        return {"name": None, "epoch": None}
+    if last.run is not None and (last.run.name is not None or last.run.epoch is not None):
+        return {"name": last.run.name, "epoch": last.run.epoch}
+    name, epoch = None, None
+    with suppress(WirebookError):  # a batch of nothing but copies of files has no catalogue
+        name, epoch = name_and_epoch(orjson.loads(target.catalogue(last.catalogue)))
+    return {"name": name, "epoch": epoch}
+
+
+def _sum(counts: Iterable[dict[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for count in counts:
+        total.update(count)
+    return total
+
+
+def _plain(counts: Counter[str]) -> dict[str, int]:
+    return {name: count for name, count in sorted(counts.items()) if count}
