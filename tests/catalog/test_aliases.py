@@ -13,7 +13,6 @@ from wirebook.catalog import Catalog
 from wirebook.definitions.lint.registry import lint
 from wirebook.landing.chunks import Chunk, Landed
 from wirebook.landing.runs.engine import CatalogueEngine
-from wirebook.landing.tables.layout import table_name
 
 SOURCE = "/messagegroups/g/messages/m"
 ALIAS = "/messagegroups/h/messages/m"
@@ -78,4 +77,4 @@ def landed(catalog: Catalog, endpoint: str | None, *, columns: bool) -> Landed:
 def test_rows_of_alias_land_in_the_table_of_its_target(catalog: Catalog, endpoint: str | None, columns: bool) -> None:
     report = landed(catalog, endpoint, columns=columns)
     assert report.outcomes == {"matched": 3}
-    assert report.definitions == {table_name(SOURCE): SOURCE}
+    assert report.definitions == {SOURCE: SOURCE}

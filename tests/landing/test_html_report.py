@@ -14,6 +14,7 @@ import pytest
 
 from wirebook.catalog import Catalog
 from wirebook.cli.app import run
+from wirebook.landing.job import catalogue_of
 from wirebook.landing.report.column_statistics import (
     MAX_VALUES,
     PlaceholderStatistics,
@@ -24,7 +25,7 @@ from wirebook.landing.report.column_statistics import (
 from wirebook.landing.report.dead_letter_statistics import MAX_EXAMPLES, dead_letter_statistics
 from wirebook.landing.report.html import html_report, visible, write_report
 from wirebook.landing.report.run_statistics import committed_batches, run_statistics
-from wirebook.landing.runs.batches import Catalogue, RunSettings
+from wirebook.landing.runs.batches import RunSettings
 from wirebook.landing.runs.engine import engine_for
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.target import Target
@@ -83,9 +84,8 @@ def land(workspace: Workspace, *lines: bytes, name: str = "a.jsonl", **settings:
     before = committed_batches(workspace.to)
     workspace.write(name, b"\n".join(lines) + b"\n")
     loaded = Catalog.load(DOCUMENT)
-    document = json.dumps(DOCUMENT).encode()
     landing = RunSettings(runner=workspace.runner, factory=engine_for, **settings)
-    land_files(landing, workspace.source, Catalogue(loaded.fingerprint, document, lambda _: {}), Target(workspace.to))
+    land_files(landing, workspace.source, catalogue_of(loaded), Target(workspace.to))
     return committed_batches(workspace.to) - before
 
 

@@ -58,6 +58,11 @@ class Workspace:
         self.runner = LocalRunner()
         self.settings = RunSettings(runner=self.runner, factory=standin.engine)
 
+    @property
+    def _xids(self) -> Any:
+        """The stand-in for the engine names tables itself."""
+        return None if self.settings.factory is standin.engine else tuple
+
     def write(self, name: str, data: bytes) -> Path:
         path = self.source / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +86,7 @@ class Workspace:
         name: str = "c1",
         **settings: Any,
     ) -> Report:
-        catalogue = Catalogue(name, orjson.dumps(engine or {}))
+        catalogue = Catalogue(name, orjson.dumps(engine or {}), xids=self._xids)
         run_settings = replace(self.settings, **settings)
         return land_files(run_settings, source or self.source, catalogue, Target(self.to, at))
 
@@ -96,7 +101,7 @@ class Workspace:
         check_endpoint: Callable[[str], None] = lambda _: None,
         **settings: Any,
     ) -> Report:
-        catalogue = Catalogue(name, orjson.dumps(engine or {}), check_endpoint)
+        catalogue = Catalogue(name, orjson.dumps(engine or {}), check_endpoint, xids=self._xids)
         chosen = DeadLetterFilter(codes=list(codes), definitions=list(definitions))
         return replay_dead_letters(replace(self.settings, **settings), catalogue, Target(self.to, at), chosen)
 

@@ -24,6 +24,7 @@ from wirebook.cli.options import (
     JsonClosingOption,
     ProgressFormat,
     TablesArgument,
+    TableSettingsOption,
     TargetOption,
 )
 from wirebook.cli.output import (
@@ -82,6 +83,7 @@ def land(  # noqa: PLR0917 (options)
     dry_run: DryRunOption = False,
     table_format: FormatOption = None,
     stage_below: StageOption = None,
+    tables: TableSettingsOption = None,
     batch_size: Annotated[int, typer.Option(help="MiB of input that are committed together.", min=1)] = 1024,
     confluent: ConfluentOption = False,
     local: LocalOption = False,
@@ -99,7 +101,7 @@ def land(  # noqa: PLR0917 (options)
 
     check_standard_input(source=source, catalog=catalog)
     settings: dict[str, Any] = {"table_format": table_format, "dry_run": dry_run, "batch_bytes": batch_size << 20}
-    settings |= {"stage_below": stage_below}
+    settings |= {"stage_below": stage_below, "tables": tables}
     is_text = progress is ProgressFormat.TEXT
     with ProgressBar("loading the catalogue", quiet=not is_text) as bar, capture_path(source) as path:
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)

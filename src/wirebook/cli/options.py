@@ -81,6 +81,14 @@ TablesArgument = Annotated[str, typer.Argument(metavar="FOLDER", help="Folder of
 TargetOption = Annotated[
     str, typer.Option("--to", metavar="FOLDER", help="Folder of the tables, or its URL; created if missing.")
 ]
+TableSettingsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tables",
+        metavar="FILE",
+        help="Settings of the tables, such as their names; the target keeps them. Default: those of the target.",
+    ),
+]
 EndpointOption = Annotated[str | None, typer.Option(help="XID of the endpoint of all messages.")]
 ConfluentOption = Annotated[
     bool, typer.Option("--confluent", help="Remove Confluent's prefix (a zero byte and an id) from Kafka values.")

@@ -11,7 +11,7 @@ import typer
 
 from wirebook.cli.exit_codes import CANNOT_RUN, OK
 from wirebook.cli.land import LocalOption, ReportOption, StageOption, print_reasons, print_staged
-from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption, TablesArgument
+from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption, TablesArgument, TableSettingsOption
 from wirebook.cli.output import print_json, print_problems, print_table
 from wirebook.cli.sources import load_catalog_to_land
 from wirebook.core.counting import counted
@@ -41,6 +41,7 @@ def replay(  # noqa: PLR0917 (options)
     definition: DefinitionOption = None,
     endpoint: OtherEndpointOption = None,
     stage_below: StageOption = None,
+    tables: TableSettingsOption = None,
     dry_run: DryRunOption = False,
     confluent: AlsoConfluentOption = False,
     local: LocalOption = False,
@@ -54,7 +55,7 @@ def replay(  # noqa: PLR0917 (options)
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
 
     settings: dict[str, Any] = {"codes": code or (), "definitions": definition or (), "endpoint": endpoint}
-    settings |= {"stage_below": stage_below}
+    settings |= {"stage_below": stage_below, "tables": tables}
     with ProgressBar("loading the catalogue") as bar:
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)
         from wirebook.landing.job import replay as replay_job  # noqa: PLC0415

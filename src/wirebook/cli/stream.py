@@ -27,6 +27,7 @@ from wirebook.cli.options import (
     ProgressFormat,
     SecretsOption,
     SetOption,
+    TableSettingsOption,
     TargetOption,
     pairs_of,
 )
@@ -98,6 +99,7 @@ def stream(  # noqa: PLR0917 (options)
     ] = None,
     table_format: FormatOption = None,
     stage_below: StageOption = None,
+    tables: TableSettingsOption = None,
     confluent: ConfluentOption = False,
     progress: BatchProgressOption = ProgressFormat.TEXT,
     as_json: Annotated[
@@ -140,7 +142,7 @@ def stream(  # noqa: PLR0917 (options)
         max_per_batch=max_per_batch,
         min_per_batch=min_per_batch,
         fail_on_data_loss=fail_on_data_loss,
-        options={"endpoint": endpoint, "table_format": table_format, "stage_below": stage_below},
+        options={"endpoint": endpoint, "table_format": table_format, "stage_below": stage_below, "tables": tables},
     )
     if available_now or once:
         job.trigger, job.continuous = ({"availableNow": True} if available_now else {"once": True}), False

@@ -22,6 +22,7 @@ from wirebook.landing.runs.replay import replay_dead_letters
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import DeadLetterFilter, Target
 from wirebook.landing.stores.locations import AnyPath, location_of
+from wirebook.landing.tables.settings import AnyTableSettings, read_table_settings
 
 __all__ = ["AnyCatalog", "AnyPath", "LandOptions", "Report", "RunOptions", "land", "load_catalog", "replay"]
 
@@ -33,12 +34,14 @@ class RunOptions(TypedDict, total=False):
 
     Shape: `endpoint` (an XID) overrides the endpoints in the records, or those of the original landing. Definitions
     with fewer rows than `stage_below` share the table ``staged``: 0 turns this off; None (the default) means 100, but
-    only if a task would write more than 1,000 files for smaller tables. Each batch reads about `batch_bytes` and lands
+    only if a task would write more than 1,000 files for smaller tables. `tables` are the settings of tables, a file or
+    its members; None (the default) keeps those of the target. Each batch reads about `batch_bytes` and lands
     completely or not at all. A `dry_run` counts and writes nothing. `on_batch` is called after each batch.
     """
 
     endpoint: str | None
     stage_below: int | None
+    tables: AnyTableSettings | None
     dry_run: bool
     batch_bytes: int
     progress: ProgressListener | None
@@ -107,17 +110,26 @@ def load_catalog(catalog: AnyCatalog) -> Catalog:
 def run_settings(catalog: Catalog, runner: Runner | None, options: RunOptions | LandOptions) -> RunSettings:
     """The settings of a run.
 
-    Raises: unknown-endpoint
+    Raises: unknown-endpoint, table-settings
     """
     if (endpoint := options.get("endpoint")) is not None:
         catalog.check_endpoint(endpoint)
-    return RunSettings(runner or LocalRunner(), engine_for, options=catalog.options, **options)
+    given: Any = {name: value for name, value in options.items() if name != "tables"}
+    tables = options.get("tables")
+    settings = None if tables is None else read_table_settings(tables)
+    return RunSettings(runner or LocalRunner(), engine_for, options=catalog.options, table_settings=settings, **given)
 
 
 def catalogue_of(catalog: Catalog) -> Catalogue:
-    """The document and fingerprint that a run needs."""
-    document = orjson.dumps(catalog.registry.document)
-    return Catalogue(catalog.fingerprint, document, catalog.check_endpoint, *name_and_epoch(catalog.registry.document))
+    """What a run needs of a catalogue."""
+
+    def xids() -> set[str]:
+        usable = {xid: message.source for xid, message in catalog.registry.messages.items() if not message.problems}
+        return {source if source in usable else xid for xid, source in usable.items()}  # aliases share a table
+
+    document = catalog.registry.document
+    name, epoch = name_and_epoch(document)
+    return Catalogue(catalog.fingerprint, orjson.dumps(document), catalog.check_endpoint, name, epoch, xids)
 
 
 def name_and_epoch(document: Mapping[str, Any]) -> tuple[str | None, int | None]:

@@ -318,6 +318,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("unknown-batch", ERROR, "the target has no such batch"),
     ("unknown-table", ERROR, "the target has no such table"),
     ("format-differs", ERROR, "the tables of the target have another format"),
+    ("table-settings", ERROR, "the settings of tables are not valid, or contradict the tables of the target"),
     ("unknown-code", ERROR, "there is no such problem code"),
     ("not-conserved", ERROR, "the number of messages read differs from the number of rows written"),
     # -- importing documents into a registry ----------------------------------------------------------------------

@@ -18,7 +18,6 @@ from synthesis.prefixes import with_prefix
 from synthesis.rich import HAS_JSON_BESIDE
 from wirebook.catalog import Catalog
 from wirebook.definitions.compile.definition import Definition
-from wirebook.landing.tables.layout import table_name
 from wirebook.problems import WirebookError
 from wirebook.schema import Unsupported, parse_format
 
@@ -174,17 +173,13 @@ def _placed(catalog: Catalog, message: Message, rows: list[tuple[str, dict[str, 
 
 def _is_of(row: dict[str, Any], table: str, place: Place, catalog: Catalog) -> bool:
     """Is the row of one of the best definitions: in its table, or a dead letter that names it?"""
-    return _definition_of(catalog, table, row) in place.best
+    return _definition_of(table, row) in place.best
 
 
-def _definition_of(catalog: Catalog, table: str, row: dict[str, Any]) -> str | None:
-    """What a dead letter names; a table is of one definition, whatever its payload's columns are called."""
-    named: str | None = row["definition"] if table == DEAD_LETTERS else _tables(catalog).get(table)
+def _definition_of(table: str, row: dict[str, Any]) -> str | None:
+    """What a dead letter names; a table is of one definition, whose XID the engine gives it as its name."""
+    named: str | None = row["definition"] if table == DEAD_LETTERS else table
     return named
-
-
-def _tables(catalog: Catalog) -> dict[str, str]:
-    return {table_name(xid): xid for xid in catalog.definitions}
 
 
 def _wrong_bindings(message: Message, row: dict[str, Any]) -> Iterable[str]:
@@ -196,7 +191,7 @@ def _against_the_index(catalog: Catalog, message: Message, line: int, rows: Any)
     problems = []
     for index, place in enumerate(places_of(catalog, message)):
         for table, row in rows.get((line, index), []):
-            definition = _definition_of(catalog, table, row)
+            definition = _definition_of(table, row)
             unexpected = table == DEAD_LETTERS and row["outcome"] == "unexpected"
             if (definition is not None and definition not in place.best) or (unexpected and place.best):
                 problems.append(f"the index decided: {message}\n  best: {set(place.best)}\n  {table} {row}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -37,6 +37,8 @@ from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import StagedFile
 from wirebook.landing.tables.layout import STAGED
+from wirebook.landing.tables.names import assign_names
+from wirebook.landing.tables.settings import TableSettings
 from wirebook.landing.tables.staged import StagingPolicy, rows_by_table
 from wirebook.problems import Problem, WirebookError
 
@@ -52,7 +54,8 @@ class Catalogue:
     """The catalogue of a run.
 
     Shape: `document` is the JSON that is pinned and sent to tasks. `check_endpoint` raises if the catalogue has no
-    endpoint with an XID. `name` and `epoch` are those in the document.
+    endpoint with an XID. `name` and `epoch` are those in the document. `xids` returns the definitions
+    that have tables; without it, the engine names them.
     """
 
     fingerprint: str
@@ -60,6 +63,7 @@ class Catalogue:
     check_endpoint: Callable[[str], None] = lambda _: None
     name: str | None = None
     epoch: int | None = None
+    xids: Callable[[], Iterable[str]] | None = None
 
 
 class Runner(Protocol):
@@ -85,7 +89,8 @@ class RunSettings:
     """Settings of a run of `land_files` or `replay_dead_letters`.
 
     Shape: `table_format` None is the format of the target, or Parquet for a new one. `stage_below` as in
-    `StagingPolicy`. `on_batch` is called after each batch; not in a dry run.
+    `StagingPolicy`. `table_settings` None are those of the target. `on_batch` is called after each batch; not in a
+    dry run.
     """
 
     runner: Runner
@@ -96,6 +101,7 @@ class RunSettings:
     batch_bytes: int = BATCH_BYTES
     table_format: str | None = None
     stage_below: int | None = None
+    table_settings: TableSettings | None = None
     sizes: Sizes = DEFAULT_SIZES
     progress: ProgressListener | None = None
     on_batch: Callable[[CommittedBatch], None] | None = None
@@ -121,6 +127,7 @@ class Batches:
         self._history = target.history()
         self._begun: tuple[int, datetime, float] | None = None
         self.unread: tuple[int, int] | None = None
+        self._table_settings = settings.table_settings or self._history.table_settings
 
     def take_number(self) -> int:
         """The number of the next batch."""
@@ -135,6 +142,8 @@ class Batches:
             "options": self.settings.options,
             "format": self.table_format.name,
             "stage_below": self.settings.stage_below,
+            "table_settings": self._table_settings,
+            "names": self.table_names(),
         }
         number, fingerprint = self.take_number(), self.catalogue.fingerprint
         pending = PendingBatch(
@@ -143,6 +152,19 @@ class Batches:
         if not self.settings.dry_run:
             self.target.begin(pending, self.catalogue.document)
         return pending
+
+    def table_names(self) -> dict[str, str] | None:
+        """The names of the tables of the catalogue, as in `assign_names`; None if the engine names them.
+
+        Raises: table-settings
+        """
+        if self.catalogue.xids is None:
+            return None
+        settings = self._table_settings
+        xids = [*self.catalogue.xids()]
+        existing = {entry.xid: entry.table for entry in self.target.tables().values() if entry.xid is not None}
+        fixed = settings.fixed_names(xids, existing)
+        return assign_names(xids, existing, fixed, settings.rule)
 
     def run(self, pending: PendingBatch, document: bytes, tasks: Tasks) -> list[TaskResult]:
         """Run tasks of a batch and return their results.
@@ -196,6 +218,7 @@ class Batches:
             staging=staging,
             format=self.table_format.name,
             tables=tables.absolute() if (tables := self.target.table_list()) else None,
+            names=pending.names,
             staging_policy=self._staging_policy(pending.stage_below),
             sizes=self.settings.sizes,
             dead_letters=self._replay_selection(pending.chosen) if pending.chosen else None,
@@ -276,6 +299,7 @@ class Batches:
             endpoint=pending.endpoint,
             options=pending.options,
             format=self.table_format.name,
+            table_settings=None if pending.table_settings == self._history.table_settings else pending.table_settings,
             files=files,
             staged=dict(total_counts(result.staged for result in results)),
             tables=list(table_entries(results, self.target.tables())),

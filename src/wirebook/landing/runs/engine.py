@@ -44,7 +44,7 @@ from wirebook.landing.columns.patterns import Patterns
 from wirebook.landing.columns.records import DecodedRecords, RecordColumns
 from wirebook.landing.columns.rows import ColumnRows, RowBlock, read_payloads
 from wirebook.landing.columns.slot_columns import Rows, codes_of
-from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, TableLayout, layout_key, layout_of, table_name
+from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, TableLayout, layout_key, layout_of
 from wirebook.landing.tables.reference_rows import MessageOrigin, dead_letter, json_text, table_row
 from wirebook.problems import Problem
 from wirebook.schema import CompiledSchema, Unsupported
@@ -52,7 +52,8 @@ from wirebook.schema import CompiledSchema, Unsupported
 
 @dataclass(slots=True)
 class Tally:
-    """Collects the rows of a `Landed`: `rows` from the reference, `blocks` from the column path."""
+    """Collects the rows of a `Landed`: `rows` from the reference, `blocks` from the column path. Tables have the XIDs
+    of their definitions as names."""
 
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     blocks: list[TableBlock] = field(default_factory=list)
@@ -65,8 +66,8 @@ class Tally:
 
     def add_block(self, layouts: Sequence[TableLayout], bounds: Rows, rows: pa.Table) -> None:
         """Add rows of tables that have the same columns, sorted by table."""
-        self.layouts.update((layout.name, layout) for layout in layouts)
-        self.blocks.append(TableBlock(tuple(layout.name for layout in layouts), bounds, rows))
+        self.layouts.update((layout.definition, layout) for layout in layouts)
+        self.blocks.append(TableBlock(tuple(layout.definition for layout in layouts), bounds, rows))
         self.outcomes["matched"] += len(rows)
         self.read += len(rows)
 
@@ -82,12 +83,12 @@ class Tally:
             empty=self.empty,
             outcomes=dict(self.outcomes),
             reasons=dict(self.reasons),
-            definitions={name: layout.definition for name, layout in self.layouts.items()},
+            definitions={xid: xid for xid in self.layouts},
         )
 
 
 class CatalogueEngine:
-    """Lands chunks by one catalogue.
+    """Lands chunks by one catalogue. The name of a table is the XID of its definition; a target has other names.
 
     `endpoint` overrides the endpoints in records. The reference does all the work if `columns` is False, or if match
     options are set that the column path does not support.
@@ -119,7 +120,7 @@ class CatalogueEngine:
         key = (*layout_key(definition), self.numbers.get(definition.xid, definition.xid))
         if key not in self._layouts_by_key:
             self._layouts_by_key[key] = layout_of(definition, self.catalog.schema_of(definition))
-        return replace(self._layouts_by_key[key], definition=definition.xid, name=table_name(definition.xid))
+        return replace(self._layouts_by_key[key], definition=definition.xid)
 
     def outcomes(self, chunk: Chunk) -> Iterator[tuple[MessageOrigin, Outcome | None]]:
         """Match each message of a chunk by the reference, in order; None for a record without a message."""
@@ -267,8 +268,8 @@ class CatalogueEngine:
         tally.outcomes[outcome.outcome] += 1
         if outcome.matched and outcome.definition is not None:
             layout = self.layout(outcome.definition)
-            tally.layouts[layout.name] = layout
-            tally.rows.setdefault(layout.name, []).append(table_row(layout, outcome, origin))
+            tally.layouts[layout.definition] = layout
+            tally.rows.setdefault(layout.definition, []).append(table_row(layout, outcome, origin))
             return
         tally.dead.append(dead_letter(outcome, origin))
         tally.reasons.update({problem.code for problem in outcome.problems})

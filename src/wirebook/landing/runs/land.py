@@ -74,10 +74,17 @@ class Run:
         self._stopped: set[str] = set()  # files whose splits in later batches must not land
 
     def recover(self) -> None:
-        """Finish what an earlier run left: committed batches first, then the pending one with the catalogue that it
-        began with."""
-        if self._settings.dry_run:
-            return
+        """Finish what an earlier run left, and then check the settings of tables, which are about existing tables.
+
+        Raises: table-settings
+        """
+        if not self._settings.dry_run:
+            self._recover()
+        if self._settings.table_settings is not None:
+            self._batches.table_names()
+
+    def _recover(self) -> None:
+        """Finish committed batches first, then the pending one with the catalogue that it began with."""
         self.report.recovered = self._target.recover()
         pending = self._target.pending()
         if pending is None:

@@ -47,6 +47,7 @@ from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import CommitFailed, StagedFile, by_table, clear_aside, move_aside
 from wirebook.landing.tables.layout import RESOLVED, STAGED
+from wirebook.landing.tables.settings import TableSettings
 from wirebook.problems import Problem, WirebookError
 
 __all__ = [
@@ -83,8 +84,9 @@ class PendingBatch(msgspec.Struct, frozen=True, kw_only=True):
     """What a batch reads, written before anything is read, so that an interrupted batch can be run again.
 
     Shape: `tasks` are lists of splits; `entries` are the ledger entries of their files after the batch. `stage_below`
-    as in `StagingPolicy`. In a replay the splits are row groups of dead-letter files, and `chosen` selects the rows. A
-    batch of a `frame` has no tasks: it is not run again, but its caller lands the frame once more.
+    as in `StagingPolicy`; `names` as in `assign_names`. In a replay the splits are row groups of dead-letter files, and
+    `chosen` selects the rows. A batch of a `frame` has no tasks: it is not run again, but its caller lands the frame
+    once more.
     """
 
     batch: int
@@ -93,6 +95,8 @@ class PendingBatch(msgspec.Struct, frozen=True, kw_only=True):
     options: MatchOptions = DEFAULT_OPTIONS
     format: str = "parquet"
     stage_below: int | None = 0
+    table_settings: TableSettings = TableSettings()
+    names: dict[str, str] | None = None
     chosen: DeadLetterFilter | None = None
     frame: FrameBatch | None = None
     tasks: list[list[FileSplit]]
@@ -156,13 +160,15 @@ class BatchRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """A committed batch: its files, its staged rows by table, the tables that are new or changed, its ledger entries
-    or the offsets of its `frame`, and its counts. Earlier versions of Wirebook wrote neither `outcomes` nor `run`."""
+    or the offsets of its `frame`, and its counts. `table_settings` is None if they have not changed. Earlier versions
+    of Wirebook wrote neither `outcomes` nor `run`."""
 
     batch: int
     catalogue: str
     endpoint: str | None = None
     options: MatchOptions = DEFAULT_OPTIONS
     format: str = "parquet"
+    table_settings: TableSettings | None = None
     files: list[StagedFile] = []
     staged: dict[str, int] = {}
     tables: list[TableEntry] = []
@@ -194,12 +200,13 @@ class History:
 
     Shape: `numbers` are those of the batches; `format` is None if they have no files. `with_files` are tables with
     files of their own; `staged` has the staged rows of each table. `frames` has the messages that each batch of a
-    DataFrame read, and `offsets` the identified rows of DataFrames that have landed.
+    DataFrame read, and `offsets` the identified rows of DataFrames that have landed. `table_settings` are the last.
     """
 
     def __init__(self) -> None:
         self.numbers: set[int] = set()
         self.format: str | None = None
+        self.table_settings = TableSettings()
         self.with_files: set[str] = set()
         self.staged: Counter[str] = Counter()
         self.ledger: Ledger = {}
@@ -210,6 +217,7 @@ class History:
         """Add a committed batch."""
         self.numbers.add(manifest.batch)
         self.format = self.format or (manifest.format if manifest.files else None)
+        self.table_settings = manifest.table_settings or self.table_settings
         self.with_files.update(file.table for file in manifest.files)
         self.staged.update(manifest.staged)
         self.ledger.update({entry.file: entry for entry in manifest.entries})

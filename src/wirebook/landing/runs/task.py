@@ -61,7 +61,8 @@ class Job:
     """What all tasks of a batch share.
 
     Shape: `catalogue` is compressed JSON. `staging` is where tasks write files, None in a dry run. `progress_folder` is
-    where they write how far they are. `tables` is the list of the target's tables. `staging_policy` chooses the
+    where they write how far they are. `tables` is the list of the target's tables, and `names` has those of other
+    definitions as in `assign_names`; None leaves them to the engine. `staging_policy` chooses the
     tables whose rows are staged. With `dead_letters` the splits are row groups of dead-letter files.
     """
 
@@ -73,6 +74,7 @@ class Job:
     progress_folder: str | None = None
     format: str = "parquet"
     tables: Location | None = None
+    names: Mapping[str, str] | None = None
     staging_policy: StagingPolicy = NO_STAGING
     sizes: Sizes = DEFAULT_SIZES
     dead_letters: ReplaySelection | None = None
@@ -242,7 +244,9 @@ class Task:
         def existing(name: str) -> pa.Schema | None:
             return tables[name].schema if name in tables else None
 
-        return EvolvingEngine(job.factory(job.unpack(), job.options), existing, FORMATS[job.format])
+        known = {entry.xid: entry.table for entry in tables.values() if entry.xid is not None}
+        names = None if job.names is None else dict(job.names) | known
+        return EvolvingEngine(job.factory(job.unpack(), job.options), existing, FORMATS[job.format], names)
 
     def land(self, split: FileSplit, *, dry: bool = False) -> SplitResult:
         """Land the messages of a split, some of them together with those of the next ones; if `dry`, only read it.

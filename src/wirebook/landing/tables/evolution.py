@@ -8,7 +8,7 @@ Spec: docs/land.md#when-a-definition-changes; docs/decisions/0061
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from wirebook.bindings import read_parquet_batch, to_line
-from wirebook.landing.chunks import Chunk, Engine, Landed, TableBlock
+from wirebook.landing.chunks import BlockTables, Chunk, Engine, Landed, TableBlock
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA
+from wirebook.landing.tables.names import readable_name
 from wirebook.schema.arrays import cast
 
 __all__ = ["ColumnConflict", "EvolvingEngine", "conform", "evolve", "widens"]
@@ -118,23 +119,38 @@ UNCHANGED = TableChange(None, [])
 class EvolvingEngine:
     """Wraps an engine so that its rows have the columns of the existing tables; rows that conflict become dead letters.
 
-    `existing` returns the columns of an existing table, as `table_format` has them.
+    `existing` returns the columns of an existing table, as `table_format` has them. `names` are the names of tables by
+    XID, if the readable names of definitions do not apply; None keeps the names that the engine gives.
     """
 
     def __init__(
-        self, engine: Engine, existing: Callable[[str], pa.Schema | None], table_format: FormatCapabilities
+        self,
+        engine: Engine,
+        existing: Callable[[str], pa.Schema | None],
+        table_format: FormatCapabilities,
+        names: Mapping[str, str] | None = None,
     ) -> None:
-        self._engine, self._existing, self._format = engine, existing, table_format
+        self._engine, self._existing, self._format, self._names = engine, existing, table_format, names
         self._changes: dict[str, TableChange] = {}
 
     def land(self, chunk: Chunk) -> Landed:
         landed = self._engine.land(chunk)
+        if self._names is not None:
+            landed = self._renamed(landed, self._names)
         for block in landed.blocks:
             self._decide(block)
         changes = self._changes
         if any(changes[name] != UNCHANGED for block in landed.blocks for name in block.names):
             landed = self._followed(chunk, landed)
         return replace(landed, dead_letters=self._named(landed.dead_letters))
+
+    @staticmethod
+    def _renamed(landed: Landed, names: Mapping[str, str]) -> Landed:
+        """The rows in the tables of the target."""
+        tables = {name: names.get(xid) or readable_name(xid) for name, xid in landed.definitions.items()}
+        blocks = [replace(block, names=tuple(tables[name] for name in block.names)) for block in landed.blocks]
+        definitions = {tables[name]: xid for name, xid in landed.definitions.items()}
+        return replace(landed, tables=BlockTables(blocks), definitions=definitions)
 
     def _followed(self, chunk: Chunk, landed: Landed) -> Landed:
         """The rows with the columns of their tables; rows that conflict become dead letters."""

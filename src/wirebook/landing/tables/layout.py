@@ -1,6 +1,6 @@
-"""The layout of typed tables: the table of a definition, its columns and their types.
+"""The layout of typed tables: the columns of a definition and their types.
 
-Names depend on the XID alone, so that a catalogue can grow without renaming tables. Columns: provenance ``_...``,
+Columns: provenance ``_...``,
 envelope ``ce_...``, placeholders ``ctx_...``, then the payload's fields by name.
 
 Spec: docs/land.md#the-target-folder; docs/types.md for payload types.
@@ -9,7 +9,6 @@ Spec: docs/land.md#the-target-folder; docs/types.md for payload types.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,8 +83,6 @@ ATTRIBUTE_TYPES: dict[str, pa.DataType] = {
     "timestamp": INSTANT,
     "binary": pa.binary(),
 }
-PLAIN_ID = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*\Z")
-MAX_NAME_LENGTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +97,13 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The table of a definition.
+    """The table of a definition (an XID).
 
     Shape: with `has_schema`, the payload's fields are columns, and `_rest` holds values without a column; otherwise the
     payload is the binary column ``payload``.
     """
 
     definition: str
-    name: str
     columns: tuple[TableColumn, ...]
     has_schema: bool
 
@@ -138,7 +134,7 @@ def layout_of(definition: Definition, schema: CompiledSchema | None) -> TableLay
     bindings = (TableColumn(f"ctx_{name}", pa.string(), ("binding", name)) for name in definition.placeholders)
     columns = (*provenance, *_attributes(definition), *bindings, *_payload(definition, schema))
     unique = tuple(TableColumn(names.unique(column.name), column.type, column.source) for column in columns)
-    return TableLayout(definition.xid, table_name(definition.xid), unique, schema is not None)
+    return TableLayout(definition.xid, unique, schema is not None)
 
 
 def _attributes(definition: Definition) -> Iterator[TableColumn]:
@@ -177,22 +173,6 @@ class ColumnNames:
             chosen += "_"
         self._taken.add(chosen.lower())
         return chosen
-
-
-def table_name(xid: str) -> str:
-    """A readable folder name for an XID, independent of the rest of the catalogue.
-
-    ``/messagegroups/orders/messages/order_placed`` becomes ``orders__order_placed``. An XID that cannot be written this
-    way without loss gets a hash suffix.
-    """
-    _, kind, container, _, message = xid.split("/", 4)
-    if kind == "messagegroups" and PLAIN_ID.match(container) and PLAIN_ID.match(message):
-        plain = f"{container}__{message}"
-        if len(plain) <= MAX_NAME_LENGTH:
-            return plain
-    words = message if message.lower().startswith(container.lower()) else f"{container}_{message}"
-    readable = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:MAX_NAME_LENGTH] or "message"
-    return f"{readable}_{_digest(xid)[:8]}"
 
 
 def _digest(text: str) -> str:

@@ -1,0 +1,78 @@
+"""The names of tables: readable, and for ever the same for a definition in a target.
+
+The name of a definition depends on its XID. Only if two definitions would share a name do they get a suffix, which is a
+hash of the XID. Once a table exists its name stays, so a definition that comes later and would have the same name gets
+the suffix.
+
+Spec: docs/how-to/table-settings.md#names; docs/decisions/0201
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from wirebook.landing.tables.layout import NO_DEFINITION
+
+__all__ = ["assign_names", "name_parts", "readable_name"]
+
+MAX_NAME_LENGTH: Final = 100
+DIGITS: Final = (8, 16, 64)
+"""How many digits of the hash are tried."""
+
+
+def readable_name(xid: str) -> str:
+    """The name of a definition's table, unless another definition has it.
+
+    ``/messagegroups/orders/messages/placed`` becomes ``orders__placed``. The group is omitted if the message's id
+    begins with it: ``/messagegroups/shop.orders/messages/shop.orders.placed`` becomes ``shop_orders_placed``.
+    """
+    group, message = name_parts(xid)
+    name = message if message.startswith(f"{group}_") or not group else f"{group}__{message}"
+    return name[:MAX_NAME_LENGTH].rstrip("_") or "message"
+
+
+def name_parts(xid: str) -> tuple[str, str]:
+    """The group (or endpoint) and the message of an XID as words: lower-case letters and digits with underscores."""
+    _, _, group, _, message = xid.split("/", 4)
+    return _words(group), _words(message)
+
+
+def _words(text: str) -> str:
+    if not text.isascii():
+        letters = unicodedata.normalize("NFKD", text.casefold())
+        text = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+
+def assign_names(
+    xids: Iterable[str],
+    existing: Mapping[str, str],
+    fixed: Mapping[str, str] = MappingProxyType({}),
+    rule: Callable[[str], str | None] = lambda _: None,
+) -> dict[str, str]:
+    """The names of definitions that have no table yet, without those that `readable_name` gives.
+
+    `existing` and `fixed` map XIDs to the names of existing tables, and to names that are chosen for new ones. All
+    others are named by `rule`, or readably if it returns None. Names are unique when case is ignored. Definitions for
+    which the rule gives the same name all get a suffix, so that the result does not depend on their order.
+    """
+    new = [xid for xid in xids if xid not in existing]
+    taken = {name.lower() for name in (*existing.values(), *fixed.values(), *NO_DEFINITION)}
+    readable = {xid: readable_name(xid) for xid in new}
+    ruled = {xid: rule(xid) or name for xid, name in readable.items() if xid not in fixed}
+    counts = Counter(name.lower() for name in ruled.values())
+    shared = sorted(xid for xid, name in ruled.items() if counts[name.lower()] > 1 or name.lower() in taken)
+    taken |= counts.keys()
+    for xid in shared:
+        digest = hashlib.sha256(xid.encode(errors="surrogatepass")).hexdigest()
+        candidates = (f"{ruled[xid]}_{digest[:digits]}" for digits in DIGITS)
+        ruled[xid] = next(name for name in candidates if name.lower() not in taken)
+        taken.add(ruled[xid].lower())
+    names = ruled | {xid: fixed[xid] for xid in new if xid in fixed}
+    return {xid: name for xid, name in names.items() if name != readable[xid]}

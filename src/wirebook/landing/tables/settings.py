@@ -1,0 +1,210 @@
+"""The settings of a target's tables, which a user writes in one file: names, by definition or by rule.
+
+    defaults: {name: "kestrel_{group}_{message}"}
+    tables:
+      /messagegroups/orders/messages/*: {name: "sales_{message}"}
+      /messagegroups/orders/messages/placed: {name: orders}
+
+Spec: docs/how-to/table-settings.md
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from wirebook.landing.tables.layout import NO_DEFINITION
+from wirebook.landing.tables.names import MAX_NAME_LENGTH, name_parts
+from wirebook.problems import Problem, WirebookError
+from wirebook.text.json_documents import read_json
+from wirebook.text.pointers import format_pointer
+from wirebook.text.source import Source
+from wirebook.text.yaml import read_yaml
+
+__all__ = ["AnyTableSettings", "TableOptions", "TableSettings", "read_table_settings"]
+
+MAX_BYTES: Final = 16 << 20
+MEMBERS: Final = ("defaults", "tables")
+NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+PLACEHOLDERS: Final = ("group", "message")
+
+
+class TableOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Options of a table; None leaves an option to the less specific ones.
+
+    Shape: `name` is a name, or a rule with ``{group}`` and ``{message}``.
+    """
+
+    name: str | None = None
+
+    def over(self, other: TableOptions) -> TableOptions:
+        """These options, and those of `other` for all that are None."""
+        chosen = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
+        return msgspec.structs.replace(other, **chosen)
+
+
+NO_OPTIONS: Final = TableOptions()
+
+
+class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+    """The settings of all tables of a target.
+
+    Shape: `tables` maps XIDs, and patterns of XIDs with ``*``, to options. The options of an XID override those of
+    patterns, later patterns override earlier ones, and all of them the `defaults`.
+    """
+
+    defaults: TableOptions = NO_OPTIONS
+    tables: dict[str, TableOptions] = {}
+
+    @cached_property
+    def _patterns(self) -> list[tuple[str, TableOptions]]:
+        return [(key, options) for key, options in self.tables.items() if "*" in key]
+
+    def of(self, xid: str) -> TableOptions:
+        """The options of a definition."""
+        options = self.defaults
+        for pattern, over in self._patterns:
+            if fnmatchcase(xid, pattern):
+                options = over.over(options)
+        return self.tables[xid].over(options) if xid in self.tables else options
+
+    def rule(self, xid: str) -> str | None:
+        """The name that a rule gives a definition, None without a rule."""
+        rule = self.of(xid).name
+        if rule is None:
+            return None
+        group, message = name_parts(xid)
+        return rule.replace("{group}", group).replace("{message}", message or "message")[:MAX_NAME_LENGTH]
+
+    def fixed_names(self, xids: Iterable[str], existing: Mapping[str, str]) -> dict[str, str]:
+        """The names of definitions that are not made by a rule.
+
+        `existing` maps XIDs to the names of their tables, which do not change.
+
+        Raises: table-settings, if two definitions have the same name, or an XID has a table with another name
+        """
+        fixed = {xid: name for xid in xids if (name := self.of(xid).name) is not None and "{" not in name}
+        problems = list(self._renamed(existing))
+        owners: dict[str, list[str]] = defaultdict(list)
+        for xid, name in ({xid: name for xid, name in fixed.items() if xid not in existing} | dict(existing)).items():
+            owners[name.lower()].append(xid)
+        for xid, name in fixed.items():
+            others = [other for other in owners[name.lower()] if other != xid]
+            if xid not in existing and others:
+                message = f"the tables of '{xid}' and '{others[0]}' would have the same name, '{name}'"
+                hint = "choose another name, or use a rule with {group} and {message}"
+                problems.append(Problem("table-settings", message, expected=others[0], actual=name, hint=hint))
+        if problems:
+            raise WirebookError(*problems)
+        return fixed
+
+    def _renamed(self, existing: Mapping[str, str]) -> Iterator[Problem]:
+        for xid, options in self.tables.items():
+            if options.name and xid in existing and "{" not in options.name and options.name != existing[xid]:
+                message = f"the definition '{xid}' has the table '{existing[xid]}', which cannot be renamed"
+                hint = "remove the name, or land into another target"
+                yield Problem("table-settings", message, expected=existing[xid], actual=options.name, hint=hint)
+
+
+AnyTableSettings: TypeAlias = TableSettings | Mapping[str, Any] | str | os.PathLike[str]
+"""Settings, or the members of a settings file, or the path of one."""
+
+
+def read_table_settings(settings: AnyTableSettings) -> TableSettings:
+    """Read and check settings.
+
+    Raises: unreadable-file, syntax-error and others of reading a document, table-settings
+    """
+    if isinstance(settings, TableSettings):
+        return settings
+    source = Source("<tables>", settings) if isinstance(settings, Mapping) else _document(Path(settings))
+    problems = [source.place(problem) for problem in _problems(source.value)]
+    if problems:
+        raise WirebookError(*problems)
+    return msgspec.convert(source.value or {}, TableSettings)
+
+
+def _document(path: Path) -> Source:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        message = f"cannot read the table settings '{path}': {error.strerror or error}"
+        raise WirebookError(Problem("unreadable-file", message, file=str(path))) from error
+    if len(data) > MAX_BYTES:
+        message = f"the table settings '{path}' are larger than {MAX_BYTES >> 20} MiB"
+        raise WirebookError(Problem("too-large", message, file=str(path)))
+    return (read_json if path.suffix == ".json" else read_yaml)(data, str(path))
+
+
+def _problems(document: Any) -> Iterator[Problem]:
+    """What is wrong with the members of a settings file."""
+    if not isinstance(document, dict | None):
+        yield _wrong("", "the settings of tables", "an object with 'defaults' and 'tables'", document)
+        return
+    for name, value in (document or {}).items():
+        if name not in MEMBERS:
+            yield _unknown((name,), MEMBERS)
+        elif name == "defaults":
+            yield from _option_problems((name,), value)
+            if isinstance(value, dict) and isinstance(value.get("name"), str) and "{message}" not in value["name"]:
+                yield _wrong("/defaults/name", "the default name", "a rule with {message}", value["name"])
+        elif not isinstance(value, dict):
+            yield _wrong("/tables", "'tables'", "an object with XIDs, or patterns of XIDs, as members", value)
+        else:
+            for key, options in value.items():
+                if not re.fullmatch(r"/.+/.+/messages/.+", str(key)) and "*" not in str(key):
+                    pointer = format_pointer((name, key))
+                    yield _wrong(pointer, "the key", "the XID of a message definition, or a pattern with *", key)
+                yield from _option_problems((name, key), options)
+
+
+def _option_problems(place: tuple[Any, ...], options: Any) -> Iterator[Problem]:
+    if not isinstance(options, dict):
+        known = ", ".join(TableOptions.__struct_fields__)
+        yield _wrong(format_pointer(place), "the options of a table", f"an object with: {known}", options)
+        return
+    for name, value in options.items():
+        if name not in TableOptions.__struct_fields__:
+            yield _unknown((*place, name), TableOptions.__struct_fields__)
+            continue
+        try:
+            msgspec.convert({name: value}, TableOptions)
+        except msgspec.ValidationError as error:
+            yield _wrong(format_pointer((*place, name)), f"'{name}'", str(error).partition(" - at ")[0], value)
+            continue
+        if name == "name":
+            yield from _name_problems(format_pointer((*place, name)), value)
+
+
+def _name_problems(pointer: str, name: str) -> Iterator[Problem]:
+    unknown = [found for found in PLACEHOLDER.findall(name) if found not in PLACEHOLDERS]
+    if unknown:
+        yield _wrong(pointer, f"the placeholder '{{{unknown[0]}}}'", "{group} or {message}", name)
+    elif not NAME.fullmatch(PLACEHOLDER.sub("x", name)) or len(name) > MAX_NAME_LENGTH:
+        expected = f"at most {MAX_NAME_LENGTH} letters, digits and underscores, beginning with a letter"
+        yield _wrong(pointer, "the name of a table", expected, name)
+    elif name.lower() in NO_DEFINITION:
+        yield _wrong(pointer, f"'{name}' is the name of a table of every target:", "another name", name)
+
+
+def _wrong(pointer: str, subject: str, expected: str, actual: Any) -> Problem:
+    message = f"{subject} must be {expected}" if not subject.endswith(":") else f"{subject} choose {expected}"
+    return Problem("table-settings", message, pointer=pointer, expected=expected, actual=actual)
+
+
+def _unknown(place: tuple[Any, ...], known: Iterable[str]) -> Problem:
+    near = get_close_matches(str(place[-1]), [*known], n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"the members are: {', '.join(known)}"
+    message = f"unknown member '{place[-1]}' in the settings of tables"
+    return Problem("table-settings", message, pointer=format_pointer(place), actual=place[-1], hint=hint)
