@@ -49,7 +49,7 @@ ONLY_IN = {
     "sqlalchemy": {"storage"},
     "alembic": {"storage"},
     "httpx": {"client", "convert", "httpapi"},
-    "prometheus_client": {"capture", "httpapi"},
+    "prometheus_client": {"capture", "httpapi", "landing"},
     "confluent_kafka": {"capture", "convert"},
     "paho": {"capture", "convert"},
     "aiomqtt": {"convert"},

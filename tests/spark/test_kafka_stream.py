@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -280,13 +281,35 @@ def test_messages_of_unknown_types_are_dead_letters(
     topic.check_landed()
 
 
+def check_metrics(stream: Watched, messages: int) -> None:
+    """Metrics and health of a stream that runs, at the address that it prints."""
+    notes = [json.loads(note).get("message", "") for note in stream.notes if note.startswith("{")]
+    (url,) = (note.split()[2].removesuffix("/metrics,") for note in notes if note.startswith("metrics at "))
+    text = urllib.request.urlopen(f"{url}/metrics").read().decode()
+    found = {
+        line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
+        for line in text.splitlines()
+        if line[:1] not in ("", "#")
+    }
+    endpoint = 'endpoint="/endpoints/e"'
+    assert found[f'wirebook_stream_messages_total{{{endpoint},outcome="unexpected"}}'] == messages
+    assert sum(number for name, number in found.items() if name.startswith("wirebook_stream_lag{")) == 0
+    assert found[f"wirebook_stream_connected{{{endpoint}}}"] == 1
+    assert urllib.request.urlopen(f"{url}/readyz").status == 200
+
+
 def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path) -> None:
     topic = Topic(kafka, tmp_path)
     more = json.loads(json.dumps(SEEN).replace('"seen"', '"more"'))
-    with started(kafka_java, topic.arguments("--interval", "0")) as process:
+    watching = ["--metrics-address", "127.0.0.1:0", "--progress", "json"]
+    with started(kafka_java, topic.arguments("--interval", "0", *watching)) as process:
         stream = Watched(process)
         topic.send_events(range(1, 9), "more")
         stream.wait_for(lambda: stream.read() == 8)
+        check_metrics(stream, 8)
+        holder = target_status(topic.target).holder
+        assert holder is not None
+        assert holder.owner.startswith(f"process {process.pid} ")
         topic.write_catalogue({"seen": SEEN, "more": more})
         topic.send_events(range(11, 19), "more")
         stream.wait_for(lambda: stream.read() == 16)
@@ -295,8 +318,12 @@ def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: 
         stream.wait_for(lambda: stream.read() == 24)
         assert stream.end(signal.SIGINT) == 130
     assert stream.notes[-1] == "interrupted\n"
-    assert any(note.startswith("the catalogue changed: ") for note in stream.notes)
-    assert any(note.startswith("the changed catalogue is not used: ") for note in stream.notes)
+    events = [json.loads(note) for note in stream.notes if note.startswith("{")]
+    messages = [event["message"] for event in events if "message" in event]
+    assert any(message.startswith("the catalogue changed: ") for message in messages)
+    assert any(message.startswith("the changed catalogue is not used: ") for message in messages)
+    objects = [event for event in events if "batch" in event]
+    assert [{name: event[name] for name in event if name != "time"} for event in objects] == stream.batches[:-1]
     assert len({batch["catalogue"] for batch in stream.batches if "batch" in batch}) == 2
     assert sorted(row["n"] for row in topic.rows("g__more")) == [*range(11, 19), *range(21, 29)]
     topic.check_landed()

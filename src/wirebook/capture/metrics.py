@@ -1,23 +1,36 @@
-"""Metrics for Prometheus, and the health of the gateway, on an address of their own.
+"""Metrics for Prometheus, and the health of a program, on an address of their own: of the gateway and of streams.
 
-Spec: docs/how-to/capture.md#watch-it
+Spec: docs/how-to/capture.md#watch-it; docs/how-to/watch.md#prometheus
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
+import threading
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
 
-from wirebook.capture.http import reply
+from wirebook.capture.http import listening_socket, reply, serve_until, url_of
 from wirebook.capture.status import GatewayStatus
 
 
-class StatusCollector:
+class Health(Protocol):
+    """Whether a program does its work, and its numbers as JSON."""
+
+    @property
+    def is_ready(self) -> bool: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+class StatusCollector(Collector):
     """The numbers of a gateway as metrics."""
 
     def __init__(self, status: GatewayStatus) -> None:
@@ -58,10 +71,11 @@ class StatusCollector:
 class MetricsApp:
     """The ASGI application of ``/metrics``, ``/healthz`` and ``/readyz``."""
 
-    def __init__(self, status: GatewayStatus) -> None:
+    def __init__(self, status: Health, *collectors: Collector) -> None:
         self._status = status
         self._registry = CollectorRegistry()
-        self._registry.register(StatusCollector(status))
+        for collector in collectors:
+            self._registry.register(collector)
         ProcessCollector(registry=self._registry)
 
     async def __call__(self, scope: dict[str, Any], _: Any, send: Any) -> None:
@@ -77,3 +91,31 @@ class MetricsApp:
             await reply(send, 200 if status.is_ready else 503, text, {"Content-Type": "application/json"})
         else:
             await reply(send, 404, "see /metrics, /healthz and /readyz")
+
+
+@contextmanager
+def serving(app: MetricsApp, listener: socket.socket) -> Iterator[str]:
+    """Serve metrics in a thread while the block runs; yields the URL."""
+    ready, stop = threading.Event(), list[Any]()
+
+    async def serve() -> None:
+        stopping = asyncio.Event()
+        stop.extend((asyncio.get_running_loop(), stopping))
+        ready.set()
+        await serve_until(stopping, app, listener)
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),), name="metrics", daemon=True)
+    url = url_of(listener)
+    thread.start()
+    ready.wait()
+    try:
+        yield url
+    finally:
+        loop, stopping = stop
+        loop.call_soon_threadsafe(stopping.set)
+        thread.join()
+
+
+def metrics_listener(address: tuple[str, int]) -> socket.socket:
+    """Listen on the address of `--metrics-address`. Raises: WirebookError (``address-in-use``)"""
+    return listening_socket(*address, hint="choose another --metrics-address")

@@ -142,11 +142,11 @@ class _MetricsServer:
     """Serves metrics and health while the gateway runs."""
 
     def __init__(self, address: tuple[str, int], status: GatewayStatus, note: Callable[[str], None]) -> None:
-        from wirebook.capture.http import listening_socket, url_of  # noqa: PLC0415 (the extra 'serve')
-        from wirebook.capture.metrics import MetricsApp  # noqa: PLC0415
+        from wirebook.capture.http import url_of  # noqa: PLC0415 (the extra 'serve')
+        from wirebook.capture.metrics import MetricsApp, StatusCollector, metrics_listener  # noqa: PLC0415
 
-        self._app = MetricsApp(status)
-        self._listener = listening_socket(*address, hint="choose another --metrics-address")
+        self._app = MetricsApp(status, StatusCollector(status))
+        self._listener = metrics_listener(address)
         note(f"metrics at {url_of(self._listener)}/metrics, health at /readyz")
 
     async def run(self, stopping: asyncio.Event) -> None:

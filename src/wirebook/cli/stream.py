@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -24,11 +24,13 @@ from wirebook.cli.options import (
     BatchProgressOption,
     CatalogOption,
     ConfluentOption,
+    MetricsOption,
     ProgressFormat,
     SecretsOption,
     SetOption,
     TableSettingsOption,
     TargetOption,
+    address_of,
     pairs_of,
 )
 from wirebook.cli.output import print_event, print_json, print_note
@@ -101,6 +103,7 @@ def stream(  # noqa: PLR0917 (options)
     stage_below: StageOption = None,
     tables: TableSettingsOption = None,
     confluent: ConfluentOption = False,
+    metrics_address: MetricsOption = None,
     progress: BatchProgressOption = ProgressFormat.TEXT,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per batch, and one with the sum of all batches.")
@@ -150,8 +153,9 @@ def stream(  # noqa: PLR0917 (options)
     live = LiveCatalog(loaded, catalog, endpoint, output.note)
     settings = {} if is_submitted() else {"spark.driver.extraClassPath": class_path(locked_jars(KAFKA), jars)}
     stop = Stop()
+    address = address_of("--metrics-address", metrics_address)
     try:
-        with stop.handling_signals():
+        with stop.handling_signals(), _watching(address, endpoint, output) as watched:
             with ProgressBar("starting Spark", quiet=progress is not ProgressFormat.TEXT) as bar:
                 spark = bar.start_spark(settings)
 
@@ -159,7 +163,7 @@ def stream(  # noqa: PLR0917 (options)
                 stop.is_graceful = True
                 output.note(f"streaming {', '.join(source.topics)} from {source.servers} to {to}")
 
-            report = run_stream(spark, job, live, stop, on_start=started, on_batch=output.show, note=output.note)
+            report = run_stream(spark, job, live, stop, on_start=started, note=output.note, **watched)
     except _Terminated:
         return OK
     except WirebookError:
@@ -172,6 +176,26 @@ def stream(  # noqa: PLR0917 (options)
     else:
         print_report(report, to)
     return CANNOT_RUN if report.has_errors and stop.exit_code == OK else stop.exit_code
+
+
+@contextmanager
+def _watching(address: tuple[str, int] | None, endpoint: str, output: _Output) -> Iterator[dict[str, Any]]:
+    """Serve metrics while the block runs, if they have an address; yields the callbacks of `run_stream`."""
+    if address is None:
+        yield {"on_batch": output.show}
+        return
+    from wirebook.capture.metrics import MetricsApp, metrics_listener, serving  # noqa: PLC0415 (the extra 'serve')
+    from wirebook.landing.watch.metrics import StreamMetrics  # noqa: PLC0415
+
+    metrics = StreamMetrics(endpoint)
+
+    def show(batch: BatchFigures) -> None:
+        metrics.add(batch)
+        output.show(batch)
+
+    with serving(MetricsApp(metrics, metrics), metrics_listener(address)) as url:
+        output.note(f"metrics at {url}/metrics, health at /healthz and /readyz")
+        yield {"on_batch": show, "on_broker": metrics.set_broker}
 
 
 class _Terminated(BaseException):

@@ -231,12 +231,14 @@ def run_stream(
     *,
     on_start: Callable[[], None] = lambda: None,
     on_batch: Callable[[BatchFigures], None] = lambda _: None,
+    on_broker: Callable[[str | None], None] = lambda _: None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Land what an endpoint sends, until `stop` is set or, unless the job is continuous, until all of it has landed.
 
     A continuous stream waits for a broker that goes away, and goes on when it is back. Returns the sum of all batches.
-    `on_start` is called when the query has started: from then on, only `stop` should end it.
+    `on_start` is called when the query has started: from then on, only `stop` should end it. `on_broker` is called with
+    the reason when the broker cannot be reached, and with None when the query has started and when it is back.
 
     Raises: missing-jars, broker-unreachable, messages-lost, spark-failed, and those of `land_batch`
     """
@@ -258,6 +260,7 @@ def run_stream(
         check_topics(spark, source)
         query = _start(spark, job, batches)
         on_start()
+        on_broker(None)
         while True:
             failure = _follow(query, batches, stop, report)
             if failure is None or (stop.is_set() and failure is not batches.failure):
@@ -265,8 +268,11 @@ def run_stream(
             if METRICS_DEFECT not in str(failure):
                 if not (job.continuous and _is_of_broker(failure)) or stop.is_set():
                     raise _explained(failure, source)
-                note(f"the broker cannot be reached, trying again: {_first_line(failure)}")
+                reason = _first_line(failure)
+                note(f"the broker cannot be reached, trying again: {reason}")
+                on_broker(reason)
                 _await_broker(spark, source, stop)
+                on_broker(None)
             if stop.is_set():
                 break
             query = _start(spark, job, batches)

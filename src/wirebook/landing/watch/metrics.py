@@ -1,0 +1,141 @@
+"""Metrics of a stream for Prometheus.
+
+Spec: docs/how-to/watch.md#prometheus; docs/decisions/0199
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from wirebook.landing.watch.figures import BatchFigures
+
+__all__ = ["MAX_DEFINITIONS", "OTHER", "StreamMetrics"]
+
+MAX_DEFINITIONS: Final = 1000
+"""Definitions that have a time series of their own."""
+OTHER: Final = "other"
+"""The label of the definitions beyond."""
+BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+"""Upper bounds of the durations of batches, in seconds."""
+
+
+class StreamMetrics(Collector):
+    """The numbers of the batches that a stream has landed since it started.
+
+    The first thousand definitions with messages have a time series each, and keep it; all others share one, so that a
+    catalogue of any size makes a bounded number of series and the sum over definitions stays exact.
+    """
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._outcomes: Counter[str] = Counter()
+        self._definitions: Counter[str] = Counter()
+        self._codes: Counter[str] = Counter()
+        self._buckets: Counter[float] = Counter()
+        self._seconds = 0.0
+        self._last: BatchFigures | None = None
+        self._failure: str | None = "the query has not started"
+
+    def add(self, figures: BatchFigures) -> None:
+        """Add a batch."""
+        report = figures.report
+        with self._lock:
+            for name in ("read", "skipped", "bytes_read", "bytes_written"):
+                self._counts[name] += getattr(report, name)
+            self._counts["batches"] += 1
+            self._outcomes.update(report.outcomes)
+            self._codes.update(report.reasons)
+            for definition, rows in report.definition_rows().items():
+                is_known = definition in self._definitions or len(self._definitions) < MAX_DEFINITIONS
+                self._definitions[definition if is_known else OTHER] += rows
+            self._buckets[next((bound for bound in BUCKETS if report.seconds <= bound), float("inf"))] += 1
+            self._seconds += report.seconds
+            self._last = figures
+
+    def set_broker(self, failure: str | None) -> None:
+        """Note why the broker cannot be reached, or that it can."""
+        self._failure = failure
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the query has started and the broker can be reached."""
+        return self._failure is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures of the last batch, and why the broker cannot be reached."""
+        with self._lock:
+            last = self._last.to_dict() if self._last else None
+            return {"batches": self._counts["batches"], "failure": self._failure, "last_batch": last}
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every metric (called by prometheus_client)."""
+        with self._lock:
+            yield from list(self._metrics())
+
+    def _metrics(self) -> Iterator[Metric]:
+        for name, counts, label, text in (
+            ("messages", self._outcomes, "outcome", "Messages that landed or became dead letters, by outcome."),
+            ("landed", self._definitions, "definition", "Messages that landed, by definition."),
+            ("dead_letters", self._codes, "code", "Dead letters by problem code; one with two codes counts twice."),
+        ):
+            family = CounterMetricFamily(f"wirebook_stream_{name}", text, labels=("endpoint", label))
+            for value, count in counts.items():
+                family.add_metric((self._endpoint, value), count)
+            yield family
+        for name, key, text in (
+            ("batches", "batches", "Batches that landed."),
+            ("skipped", "skipped", "Messages that had landed before."),
+            ("read_bytes", "bytes_read", "Bytes of the messages read."),
+            ("written_bytes", "bytes_written", "Bytes of the files written."),
+        ):
+            counter = CounterMetricFamily(f"wirebook_stream_{name}", text, labels=("endpoint",))
+            counter.add_metric((self._endpoint,), self._counts[key])
+            yield counter
+        total, buckets = 0, list[tuple[str, float]]()
+        for bound in (*BUCKETS, float("inf")):
+            total += self._buckets[bound]
+            buckets.append(("+Inf" if bound == float("inf") else str(bound), total))
+        durations = HistogramMetricFamily(
+            "wirebook_stream_batch_seconds", "Durations of batches.", labels=("endpoint",)
+        )
+        durations.add_metric((self._endpoint,), buckets, self._seconds)
+        yield durations
+        yield from self._gauges()
+
+    def _gauges(self) -> Iterator[Metric]:
+        """The gauges: of the broker, and those of the last batch."""
+        labels, last = (self._endpoint,), self._last
+        connected = GaugeMetricFamily(
+            "wirebook_stream_connected", "0 while the broker cannot be reached.", labels=("endpoint",)
+        )
+        connected.add_metric(labels, int(self._failure is None))
+        yield connected
+        if last is None:
+            return
+        lag = GaugeMetricFamily(
+            "wirebook_stream_lag", "Messages that were not read at the last batch.", labels=("endpoint", "partition")
+        )
+        for partition, messages in (last.partitions or {}).items():
+            lag.add_metric((self._endpoint, partition), messages)
+        yield lag
+        ended = last.started.timestamp() + last.report.seconds
+        for name, value, text in (
+            ("last_batch_timestamp_seconds", ended, "When the last batch ended."),
+            ("set_aside_tables", len(last.report.problems), "Tables that do not take their rows."),
+        ):
+            gauge = GaugeMetricFamily(f"wirebook_stream_{name}", text, labels=("endpoint",))
+            gauge.add_metric(labels, value)
+            yield gauge
