@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from wirebook.landing.report.timeline import GroupTimes, group_times
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
 from wirebook.landing.tables.staged import read_staged
 
@@ -96,7 +97,7 @@ class TableStatistics:
 
     Units: `size` is the size of its own files in bytes; `staged` of the rows are in the staging table.
     Shape: `gone` counts files that are missing or unreadable. `fields` holds at most 200 fields; `more_fields` are the
-    paths of the others. `first` and `last` are receive times.
+    paths of the others. `first` and `last` are receive times; `times` has those of the row groups.
     """
 
     name: str
@@ -110,6 +111,7 @@ class TableStatistics:
     placeholders: dict[str, PlaceholderStatistics] = field(default_factory=dict)
     first: Any = None
     last: Any = None
+    times: list[GroupTimes] = field(default_factory=list, compare=False)
 
 
 def table_statistics(name: str, definition: str | None, files: Sequence[Location]) -> TableStatistics:
@@ -123,6 +125,7 @@ def table_statistics(name: str, definition: str | None, files: Sequence[Location
             with pq.ParquetFile(parquet_source(file)) as parquet:
                 _add_footer(statistics, parquet.metadata, parquet.schema_arrow)
                 _add_placeholders(statistics, parquet)
+                statistics.times += group_times(parquet.metadata, file, "_received")
         except (OSError, pa.ArrowException):
             statistics.gone += 1
             continue
@@ -143,6 +146,7 @@ def add_staged(statistics: TableStatistics, files: Sequence[Location], schema: p
                 with pq.ParquetFile(pa.BufferReader(written.getvalue())) as parquet:
                     _add_footer(statistics, parquet.metadata, parquet.schema_arrow)
                     _add_placeholders(statistics, parquet)
+                    statistics.times += group_times(parquet.metadata, rows.column("_received"), "_received")
                 statistics.staged += rows.num_rows
         except (OSError, pa.ArrowException):
             statistics.gone += 1

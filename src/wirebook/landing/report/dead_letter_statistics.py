@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from wirebook.landing.report.timeline import GroupTimes, group_times
 from wirebook.landing.stores.locations import Location, parquet_source
 
 __all__ = ["DeadLetterStatistics", "Example", "Reason", "dead_letter_statistics"]
@@ -55,6 +56,7 @@ class DeadLetterStatistics:
 
     Shape: `outcomes` by (definition, outcome); without a definition the closest one counts, "" if there is none.
     `reasons` counts dead letters by (code, slot); `others` counts those with reasons beyond the first ten thousand.
+    `codes` counts dead letters by code, and `times` has the receive times of the row groups.
     """
 
     rows: int = 0
@@ -62,6 +64,8 @@ class DeadLetterStatistics:
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     reasons: Counter[Reason] = field(default_factory=Counter)
     others: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    times: list[GroupTimes] = field(default_factory=list, compare=False)
     examples: dict[Reason, list[Example]] = field(default_factory=dict)
 
     def top(self) -> list[tuple[Reason, int]]:
@@ -75,6 +79,7 @@ def dead_letter_statistics(files: Sequence[Location]) -> DeadLetterStatistics:
     for file in files:
         try:
             with pq.ParquetFile(parquet_source(file)) as parquet:
+                statistics.times += group_times(parquet.metadata, file, "received")
                 start, name = 0, parquet.schema_arrow.names[0]  # the column of the source file; Iceberg renames it
                 for piece in parquet.iter_batches(PIECE, columns=[name, *COLUMNS[1:]]):
                     batch = piece.rename_columns({name: "_file"})
@@ -94,6 +99,10 @@ def _count(statistics: DeadLetterStatistics, batch: pa.RecordBatch) -> None:
     for row in grouped.group_by(["definition", "outcome"]).aggregate([([], "count_all")]).to_pylist():
         statistics.outcomes[row["definition"], row["outcome"]] += row["count_all"]
     problems = _problems(batch)
+    for row in (
+        problems.group_by(["row", "code"]).aggregate([]).group_by("code").aggregate([([], "count_all")]).to_pylist()
+    ):
+        statistics.codes[row["code"] or ""] += row["count_all"]
     once = problems.group_by(["row", *KEY]).aggregate([])
     for row in once.group_by([*KEY]).aggregate([([], "count_all")]).to_pylist():
         reason = (row["code"] or "", row["slot"] or "")

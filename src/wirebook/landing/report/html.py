@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from wirebook.core.counting import counted
 from wirebook.landing.report.column_statistics import MAX_VALUES, FieldStatistics, TableStatistics
 from wirebook.landing.report.reasons import format_actual, format_expected
 from wirebook.landing.report.run_statistics import RunStatistics, run_statistics
+from wirebook.landing.report.timeline import Timeline
 from wirebook.landing.stores.locations import AnyPath, Location, location_of
 from wirebook.landing.stores.records import records_of, write_atomically
 from wirebook.problems import CODES
@@ -32,6 +34,7 @@ __all__ = ["html_report", "visible", "write_report"]
 MAX_DEFINITIONS = 200
 MAX_FIELD_ROWS = 2000
 MAX_TEXT = 200
+CHART_WIDTH, CHART_HEIGHT = 900, 160
 
 
 def write_report(folder: AnyPath, batches: Collection[int] | None = None, to: Path | None = None) -> Location:
@@ -61,6 +64,7 @@ def html_report(statistics: RunStatistics, name: str) -> str:
             name=name,
             statistics=statistics,
             summary=_summary(statistics),
+            chart=_chart(statistics.timeline) if statistics.timeline else None,
             figures=list(_figures(statistics)),
             outcomes=_outcomes(statistics),
             definitions=_definitions(statistics),
@@ -91,6 +95,8 @@ def _environment() -> Environment:
         "bytes": _bytes,
         "bar_parts": _bar_parts,
         "title_of": _title_of,
+        "moment": _moment,
+        "duration": lambda length: _duration(length.total_seconds()),
     }
     return environment
 
@@ -103,12 +109,16 @@ def _batch_range(statistics: RunStatistics) -> tuple[int, int]:
 
 
 def _summary(statistics: RunStatistics) -> str:
-    """Batches, receive times, endpoints and catalogues in one line."""
+    """Batches, receive times, durations, endpoints and catalogues in one line."""
     first, last = _batch_range(statistics)
     parts = [f"batch {first}" if first == last else f"batches {first} to {last}"]
     times = [moment for table in statistics.tables for moment in (table.first, table.last) if moment is not None]
     if times:
         parts.append(f"messages received from {_plain_text(min(times))} to {_plain_text(max(times))}")
+    if statistics.started is not None and statistics.ended is not None and statistics.seconds is not None:
+        started, ended = (_moment(moment.replace(microsecond=0)) for moment in (statistics.started, statistics.ended))
+        length = "the batch took" if len(statistics.batches) == 1 else "the batches took"
+        parts.append(f"{length} {_duration(statistics.seconds)} (from {started} to {ended})")
     parts += [f"endpoint {xid}" for xid in statistics.endpoints[:3]]
     parts += [f"catalogue {fingerprint[:12]}" for fingerprint in statistics.catalogues[:3]]
     return "; ".join(parts)
@@ -156,6 +166,48 @@ def _tables(statistics: RunStatistics) -> Iterator[tuple[TableStatistics, list[F
         yield table, fields
 
 
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The bars of a timeline: one for each interval, dead letters on top of what landed.
+
+    Shape: `bars` are (class, x, y, width, height). `top` is the number of messages at the upper edge.
+    """
+
+    timeline: Timeline
+    top: int
+    bars: list[tuple[str, str, str, str, str]]
+    title: str
+    description: str
+
+
+def _chart(timeline: Timeline) -> Chart:
+    """The chart of a timeline. A count that is not 0 is at least a pixel high."""
+    top = _round_up(max(landed + dead for _, landed, dead in timeline.intervals()))
+    bars = []
+    pitch = CHART_WIDTH / len(timeline)
+    width = max(pitch - min(2.0, pitch / 4), 0.5)
+    for number, (_, landed, dead) in enumerate(timeline.intervals()):
+        y = float(CHART_HEIGHT)
+        for class_, count in (("good", landed), ("bad", dead)):
+            if count:
+                height = max(count / top * CHART_HEIGHT, 1.0)
+                y = max(y - height, 0.0)
+                bars.append((class_, f"{number * pitch:.1f}", f"{y:.1f}", f"{width:.1f}", f"{height:.1f}"))
+    landed, dead, step = sum(timeline.landed), sum(timeline.dead), _duration(timeline.step.total_seconds())
+    end = timeline.start + len(timeline) * timeline.step
+    description = (
+        f"From {_moment(timeline.start)} to {_moment(end)}: {landed:,} landed and "
+        f"{counted(dead, 'dead letter')}, at most {top:,} messages per interval of {step}."
+    )
+    return Chart(timeline, top, bars, f"Messages per {step}, by the time at which they were received", description)
+
+
+def _round_up(count: int) -> int:
+    """The next number with one digit that is not zero, or 1.5, 2.5 and the like of it."""
+    unit: int = 10 ** max(len(str(count)) - 1, 0)
+    return next(top for half in range(2, 21) if (top := -(-half * unit // 2)) >= count)
+
+
 # -- filters ----------------------------------------------------------------------------------------------------------
 
 
@@ -177,6 +229,21 @@ def _plain_text(value: Any) -> str:
     if isinstance(value, float):
         return str(value + 0.0)  # Parquet footers have -0.0 where zero is the lowest value
     return value.isoformat() if isinstance(value, datetime | date | time) else str(value)
+
+
+def _moment(moment: datetime) -> str:
+    """A time in UTC without parts that are zero."""
+    text = moment.isoformat(sep=" ", timespec="microseconds").removesuffix("+00:00").removesuffix("000")
+    return f"{text.removesuffix('.000').removesuffix(':00')} UTC"
+
+
+def _duration(seconds: float) -> str:
+    """A duration in the largest unit that leaves no more than one decimal digit to read."""
+    for unit, length in (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        if seconds >= length:
+            number = round(seconds / length, 1)
+            return counted(int(number), unit) if number == int(number) else f"{number} {unit}s"
+    return f"{seconds * 1000:.3g} milliseconds"
 
 
 def _share(count: int, total: int) -> str:

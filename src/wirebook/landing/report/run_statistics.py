@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from wirebook.landing.report.column_statistics import TableStatistics, add_staged, table_statistics
 from wirebook.landing.report.dead_letter_statistics import DeadLetterStatistics, dead_letter_statistics
+from wirebook.landing.report.timeline import Timeline, timeline
 from wirebook.landing.runs.target import Manifest, Target
 from wirebook.landing.stores.locations import AnyPath, Location, location_of
 from wirebook.landing.tables.layout import DEAD_LETTERS, NO_DEFINITION, RESOLVED, STAGED
@@ -29,6 +31,8 @@ class RunStatistics:
     Shape: `read` and `empty` are those of the manifests, without replays, which read dead letters. `resolved` counts
     dead letters that a replay landed; over all batches, `read` equals `landed` plus the unresolved dead letters.
     `sources` counts source files. `tables` are the hundred largest tables; `rows` has the rows of all tables by name.
+    `started`, `ended` and `seconds` are when the first batch started, when the last one was committed, and the sum of
+    the durations; None if an earlier version of Wirebook wrote the batches.
     """
 
     batches: tuple[int, ...]
@@ -41,6 +45,10 @@ class RunStatistics:
     resolved: int
     tables: tuple[TableStatistics, ...]
     dead_letters: DeadLetterStatistics
+    timeline: Timeline | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+    seconds: float | None = None
 
     @property
     def landed(self) -> int:
@@ -80,6 +88,9 @@ def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> R
     }
     for name in staged.keys() & statistics.keys() & known.keys():
         add_staged(statistics[name], staged_in, known[name].schema)
+    dead_letters = dead_letter_statistics(paths.get(DEAD_LETTERS, ()))
+    times = [group for table in statistics.values() for group in table.times]
+    runs = [manifest.run for manifest in manifests if manifest.run is not None]
     return RunStatistics(
         batches=tuple(manifest.batch for manifest in manifests),
         read=sum(manifest.read for manifest in manifests if not manifest.is_replay),
@@ -90,7 +101,11 @@ def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> R
         rows=dict(tables),
         resolved=sizes.get(RESOLVED, 0),
         tables=tuple(statistics.values()),
-        dead_letters=dead_letter_statistics(paths.get(DEAD_LETTERS, ())),
+        dead_letters=dead_letters,
+        timeline=timeline(times, dead_letters.times, sum(tables.values()) + dead_letters.rows),
+        started=min((run.started for run in runs), default=None),
+        ended=max((run.started + timedelta(seconds=run.seconds) for run in runs), default=None),
+        seconds=sum(run.seconds for run in runs) if runs else None,
     )
 
 
