@@ -55,6 +55,17 @@ XID = re.compile(r"(/[^/\s]+/[^/\s]+){1,3}")
 FormatOption = Annotated[
     str | None, typer.Option("--format", help="Table format: parquet (default), delta or iceberg.")
 ]
+IcebergCatalogOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Iceberg catalogue in PyIceberg's configuration. Default: that of the target, or a file in a new one.",
+    ),
+]
+IcebergNamespaceOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Namespace in that catalogue, with dots between its levels. Default: wirebook."),
+]
 StageOption = Annotated[
     int | None,
     typer.Option(
@@ -82,6 +93,8 @@ def land(  # noqa: PLR0917 (options)
     endpoint: EndpointOption = None,
     dry_run: DryRunOption = False,
     table_format: FormatOption = None,
+    iceberg_catalog: IcebergCatalogOption = None,
+    iceberg_namespace: IcebergNamespaceOption = None,
     stage_below: StageOption = None,
     tables: TableSettingsOption = None,
     batch_size: Annotated[int, typer.Option(help="MiB of input that are committed together.", min=1)] = 1024,
@@ -102,6 +115,7 @@ def land(  # noqa: PLR0917 (options)
     check_standard_input(source=source, catalog=catalog)
     settings: dict[str, Any] = {"table_format": table_format, "dry_run": dry_run, "batch_bytes": batch_size << 20}
     settings |= {"stage_below": stage_below, "tables": tables}
+    settings |= {"iceberg_catalog": iceberg_catalog, "iceberg_namespace": iceberg_namespace}
     is_text = progress is ProgressFormat.TEXT
     with ProgressBar("loading the catalogue", quiet=not is_text) as bar, capture_path(source) as path:
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)

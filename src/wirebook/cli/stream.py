@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from wirebook.cli.exit_codes import CANNOT_RUN, INTERRUPTED, OK
-from wirebook.cli.land import FormatOption, StageOption, check_format, print_problems_as, print_report
+from wirebook.cli.land import (
+    FormatOption,
+    IcebergCatalogOption,
+    IcebergNamespaceOption,
+    StageOption,
+    check_format,
+    print_problems_as,
+    print_report,
+)
 from wirebook.cli.options import (
     BatchProgressOption,
     CatalogOption,
@@ -100,6 +108,8 @@ def stream(  # noqa: PLR0917 (options)
         ),
     ] = None,
     table_format: FormatOption = None,
+    iceberg_catalog: IcebergCatalogOption = None,
+    iceberg_namespace: IcebergNamespaceOption = None,
     stage_below: StageOption = None,
     tables: TableSettingsOption = None,
     confluent: ConfluentOption = False,
@@ -145,7 +155,14 @@ def stream(  # noqa: PLR0917 (options)
         max_per_batch=max_per_batch,
         min_per_batch=min_per_batch,
         fail_on_data_loss=fail_on_data_loss,
-        options={"endpoint": endpoint, "table_format": table_format, "stage_below": stage_below, "tables": tables},
+        options={
+            "endpoint": endpoint,
+            "table_format": table_format,
+            "iceberg_catalog": iceberg_catalog,
+            "iceberg_namespace": iceberg_namespace,
+            "stage_below": stage_below,
+            "tables": tables,
+        },
     )
     if available_now or once:
         job.trigger, job.continuous = ({"availableNow": True} if available_now else {"once": True}), False

@@ -52,10 +52,13 @@ class LandOptions(RunOptions, total=False):
     """Options of `land`.
 
     Shape: `table_format` is ``parquet``, ``delta`` or ``iceberg``; by default, the format of the folder, or Parquet for
-    a new one.
+    a new one. Iceberg tables are in the namespace `iceberg_namespace` of the catalogue that PyIceberg's configuration
+    calls `iceberg_catalog`; by default, in those of the target, or in a catalogue of its own for a new folder.
     """
 
     table_format: str | None
+    iceberg_catalog: str | None
+    iceberg_namespace: str | None
 
 
 def land(
@@ -68,8 +71,8 @@ def land(
     by default processes of this machine.
 
     Raises: WirebookError (unknown-endpoint, unreadable-file, unsupported-store, format-differs, missing-extra,
-    target-locked, unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`). Changed files are
-    in the problems of the report.
+    iceberg-catalog-differs, iceberg-catalog-failed, target-locked, unwritable-target, not-conserved, worker-failed, and
+    the codes of `Catalog.load`). Changed files are in the problems of the report.
     """
     loaded = load_catalog(catalog)
     settings = run_settings(loaded, runner, options)

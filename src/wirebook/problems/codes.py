@@ -319,6 +319,8 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("unknown-table", ERROR, "the target has no such table"),
     ("format-differs", ERROR, "the tables of the target have another format"),
     ("table-settings", ERROR, "the settings of tables are not valid, or contradict the tables of the target"),
+    ("iceberg-catalog-differs", ERROR, "the Iceberg tables of the target are in another catalogue or namespace"),
+    ("iceberg-catalog-failed", ERROR, "the Iceberg catalogue refused a request or did not answer"),
     ("unknown-code", ERROR, "there is no such problem code"),
     ("not-conserved", ERROR, "the number of messages read differs from the number of rows written"),
     # -- importing documents into a registry ----------------------------------------------------------------------

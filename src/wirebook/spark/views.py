@@ -12,15 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from wirebook.landing.report.show import TableSummary, find_table, tables_in
 from wirebook.landing.runs.target import Target
-from wirebook.landing.stores.locations import Location, local_path
-from wirebook.landing.tables.iceberg import newest_metadata
+from wirebook.landing.stores.locations import Location, local_path, location_of
+from wirebook.landing.tables.iceberg import full_name, newest_metadata
 from wirebook.landing.tables.layout import STAGED
 from wirebook.landing.tables.sqltypes import (
     duck_members,
@@ -45,11 +44,15 @@ ROW: Final = "_row"
 
 
 class Views:
-    """The statements of one target folder."""
+    """The statements of one target.
 
-    def __init__(self, folder: Path) -> None:
-        self.tables = {field.name: field for field in tables_in(folder, with_staging=True)}
-        self._folder, self._format = folder.absolute(), Target(folder).format() or "parquet"
+    Raises: unsupported-store, unless the target is a folder or its tables are in an Iceberg catalogue
+    """
+
+    def __init__(self, root: Location) -> None:
+        self.tables = {field.name: field for field in tables_in(root, with_staging=True)}
+        self._format = Target(root).format() or "parquet"
+        self._folder = root.absolute() if self._format == "iceberg" else local_path(root).absolute()
 
     @property
     def _staged(self) -> pa.Schema:
@@ -63,11 +66,14 @@ class Views:
         names = ", ".join(spark_name(name) for name in schema.names)
         parts = []
         if table.files:
-            folder = str(self._folder / table.name).replace("`", "``")
-            source = f"delta.`{folder}`" if self._format == "delta" else f"wirebook.wirebook.{spark_name(table.name)}"
-            if self._format == "parquet":
+            folder = self._folder / table.name
+            if self._format == "delta":
+                source = "delta.`{}`".format(str(folder).replace("`", "``"))
+            elif self._format == "iceberg":
+                source = ".".join(map(spark_name, full_name(folder)))
+            else:
                 source = spark_name(f"_files_of_{table.name}")
-                path = spark_text(_escaped(self._folder / table.name))
+                path = spark_text(_escaped(folder))
                 yield f"{_temporary(source)} ({spark_ddl(schema)}) USING parquet OPTIONS (path {path})"
             parts.append(f"SELECT {names} FROM {source}")
         if table.staged:
@@ -119,7 +125,7 @@ def view_statements(folder: str | PathLike[str], dialect: str, tables: Collectio
 
     Raises: WirebookError (no-target, missing-extra, unknown-table)
     """
-    views = Views(local_path(folder))
+    views = Views(location_of(folder))
     selected = [find_table(views.tables.values(), name) for name in tables] or [
         field for field in views.tables.values() if field.name != STAGED
     ]

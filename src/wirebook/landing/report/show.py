@@ -60,7 +60,7 @@ def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSumma
     folders = {name for name in folders_in(root) if not name.startswith(("_", "."))}
     matching = (
         _summary(root / name, known.get(name), table_format, staged.get(name, 0), staged_files)
-        for name in sorted(folders | staged.keys())
+        for name in sorted(folders | known.keys() | staged.keys())
     )
     last = {name: number for number, name in enumerate(NO_DEFINITION, 1)}
     selected = (table for table in matching if table.name != STAGED or with_staging)

@@ -36,6 +36,7 @@ from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import StagedFile
+from wirebook.landing.tables.iceberg_catalog import TargetCatalog, place_for, place_of, remember
 from wirebook.landing.tables.layout import STAGED
 from wirebook.landing.tables.names import assign_names
 from wirebook.landing.tables.settings import TableSettings
@@ -89,8 +90,8 @@ class RunSettings:
     """Settings of a run of `land_files` or `replay_dead_letters`.
 
     Shape: `table_format` None is the format of the target, or Parquet for a new one. `stage_below` as in
-    `StagingPolicy`. `table_settings` None are those of the target. `on_batch` is called after each batch; not in a
-    dry run.
+    `StagingPolicy`. `table_settings` None are those of the target. `iceberg_catalog` is a name in PyIceberg's
+    configuration; None: that of the target. `on_batch` is called after each batch; not in a dry run.
     """
 
     runner: Runner
@@ -100,6 +101,8 @@ class RunSettings:
     dry_run: bool = False
     batch_bytes: int = BATCH_BYTES
     table_format: str | None = None
+    iceberg_catalog: str | None = None
+    iceberg_namespace: str | None = None
     stage_below: int | None = None
     table_settings: TableSettings | None = None
     sizes: Sizes = DEFAULT_SIZES
@@ -121,13 +124,29 @@ class Batches:
     def __init__(self, settings: RunSettings, target: Target, catalogue: Catalogue) -> None:
         self.report = Report(dry_run=settings.dry_run)
         self.settings, self.target, self.catalogue = settings, target, catalogue
-        self.table_format = FORMATS[_format(settings, target)]
-        self.table_format.check(target.root)
-        self._number = target.next_batch()
         self._history = target.history()
+        self.table_format = FORMATS[_format(settings, target)]
+        self._check_format()
+        self._number = target.next_batch()
         self._begun: tuple[int, datetime, float] | None = None
         self.unread: tuple[int, int] | None = None
         self._table_settings = settings.table_settings or self._history.table_settings
+
+    def _check_format(self) -> None:
+        """Check that tables can be written, and note in which Iceberg catalogue they are.
+
+        Raises: iceberg-catalog-differs, iceberg-catalog-failed, missing-extra, unsupported-store
+        """
+        root, settings = self.target.root, self.settings
+        if self.table_format.name == "iceberg":
+            has_tables = self._history.format is not None
+            place = place_for(root, settings.iceberg_catalog, settings.iceberg_namespace, has_tables=has_tables)
+            if place is not None and settings.dry_run:
+                TargetCatalog.of(place)  # the namespace may not exist
+                return
+            if place is not None:
+                remember(root, place)
+        self.table_format.check(root)
 
     def take_number(self) -> int:
         """The number of the next batch."""
@@ -324,15 +343,19 @@ def _format(settings: RunSettings, target: Target) -> str:
 
     Raises: format-differs
     """
-    current = target.format()
-    if settings.table_format and current and settings.table_format != current:
-        message = f"the tables in '{target.root}' have the format '{current}', not '{settings.table_format}'"
+    wanted = settings.table_format or ("iceberg" if settings.iceberg_catalog else None)
+    current = target.format() or ("iceberg" if place_of(target.root) else None)
+    if wanted and current and wanted != current:
+        message = f"the tables in '{target.root}' have the format '{current}', not '{wanted}'"
         hint = "omit the format, or choose another target folder"
-        raise WirebookError(
-            Problem("format-differs", message, expected=current, actual=settings.table_format, hint=hint)
-        )
+        raise WirebookError(Problem("format-differs", message, expected=current, actual=wanted, hint=hint))
     default = "delta" if isinstance(target.root, ObjectPath) else "parquet"
-    return settings.table_format or current or default
+    chosen = wanted or current or default
+    if chosen != "iceberg" and (settings.iceberg_catalog or settings.iceberg_namespace):
+        message = f"tables of the format '{chosen}' are in no Iceberg catalogue"
+        hint = "omit the Iceberg catalogue and its namespace, or choose --format iceberg"
+        raise WirebookError(Problem("bad-setting", message, actual=chosen, hint=hint))
+    return chosen
 
 
 Check = Callable[[Sequence[TaskResult], Mapping[str, int]], None]

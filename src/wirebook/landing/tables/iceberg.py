@@ -1,34 +1,44 @@
 """Apache Iceberg, by the package `pyiceberg`: tasks write Parquet files; the driver adds them in a snapshot.
 
-The Iceberg catalogue is an SQLite file in the target folder. Each snapshot and the table carry the batch number; a
-batch that the table already has is not added again.
+Each snapshot and the table carry the batch number; a batch that the table already has is not added again. A commit
+succeeds only if the table is still as it was read, so writers beside this one, such as a compaction, lose nothing.
 
-Spec: docs/land.md#apache-iceberg; docs/decisions/0060
+Spec: docs/land.md#apache-iceberg; docs/decisions/0060, 0202
 """
 
 from __future__ import annotations
 
+import random
+import re
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlparse
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wirebook.landing.stores.locations import Location
+from wirebook.landing.stores.locations import Location, location_of, parquet_source
+from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, Upkeep, UpkeepOptions, place_files, sync_new
+from wirebook.landing.tables.iceberg_catalog import (
+    OWNER,
+    TargetCatalog,
+    catalog_failures,
+    catalog_of,
+    place_of,
+    reason_of,
+    uri_of,
+)
+from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
-    from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.table import Table
 
-__all__ = ["IcebergFormat", "newest_metadata"]
+__all__ = ["IcebergFormat", "full_name", "newest_metadata"]
 
 RESERVED = {
     "_file": "_source_file",
@@ -49,8 +59,9 @@ RESERVED = {
 }
 """Column names that the format reserves and that readers reject, with their replacements."""
 
-NAMESPACE = "wirebook"
 BATCH = "wirebook.batch"
+PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 6.4)
+"""Seconds to wait after each attempt to commit that failed because another writer was faster."""
 
 
 class IcebergFormat(ParquetFormat):
@@ -59,8 +70,10 @@ class IcebergFormat(ParquetFormat):
     name = "iceberg"
 
     def check(self, root: Location) -> None:
-        super().check(root)
+        """Check also that a catalogue of a team answers. Raises: also iceberg-catalog-failed"""
         library("pyiceberg.catalog.sql")
+        if isinstance(root, ObjectPath) or place_of(root) is not None:
+            catalog_of(root).check()
 
     def column(self, name: str) -> str:
         return RESERVED.get(name, name)
@@ -73,78 +86,139 @@ class IcebergFormat(ParquetFormat):
         return widens(old, new) and (not pa.types.is_decimal(old) or old.scale == new.scale)
 
     def commit(self, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
-        from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415 (an extra)
-
+        """Raises: also iceberg-catalog-failed"""
         started = time.time()
-        assert isinstance(folder, Path)  # `check` refuses other stores
         place_files(folder, files)
-        catalog = _catalog(folder.parent.absolute())
-        table = catalog.create_table_if_not_exists((NAMESPACE, folder.name), schema, location=_uri(folder))
-        try:
-            if int(table.properties.get(BATCH, "0")) < batch:
-                _add(table, batch, [folder / file.name for file in files], schema)
-        except (CommitFailedException, ValueError, NotImplementedError) as error:
-            raise CommitFailed(str(error)) from error
-        sync_new(folder / "metadata", started)
+        catalog = catalog_of(folder.parent.absolute())
+        _add_once(catalog, folder, batch, [folder / file.name for file in files], schema)
+        if isinstance(folder, Path) and (folder / "metadata").is_dir():
+            sync_new(folder / "metadata", started)
 
     def files(self, folder: Location) -> list[Location]:
-        if not isinstance(folder, Path) or not (folder / "metadata").is_dir():
+        """Raises: iceberg-catalog-failed"""
+        table = _load(folder)
+        if table is None:
             return []
-        table = _catalog(folder.parent.absolute()).load_table((NAMESPACE, folder.name))
-        uris = (task.file.file_path for task in table.scan().plan_files())
-        return sorted(Path(unquote(urlparse(uri).path)) for uri in uris)
+        with catalog_failures(table.catalog.name):
+            return sorted(_location(task.file.file_path) for task in table.scan().plan_files())
 
     def maintain(self, folder: Location, options: UpkeepOptions) -> Upkeep:
         """Expire snapshots that are older than the retention. `pyiceberg` neither compacts nor deletes files."""
-        if not isinstance(folder, Path) or not (folder / "metadata").is_dir():
-            return Upkeep(folder.name, 0)
-        table = _catalog(folder.parent.absolute()).load_table((NAMESPACE, folder.name))
-        limit = datetime.now(UTC) - timedelta(hours=options.retain_hours)
-        current = table.current_snapshot()
-        expired = [
-            snapshot.snapshot_id
-            for snapshot in table.snapshots()
-            if snapshot != current and snapshot.timestamp_ms < limit.timestamp() * 1000
-        ]
-        if expired and not options.dry_run:
-            table.maintenance.expire_snapshots().by_ids(expired).commit()
+        from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415
+
+        limit = (datetime.now(UTC) - timedelta(hours=options.retain_hours)).timestamp() * 1000
+        expired: list[int] = []
+        for pause in PAUSES:
+            table = _load(folder)
+            if table is None:
+                return Upkeep(folder.name, 0)
+            kept = {reference.snapshot_id for reference in table.refs().values()}  # heads of branches, and tags
+            old = (snapshot.snapshot_id for snapshot in table.snapshots() if snapshot.timestamp_ms < limit)
+            expired = [number for number in old if number not in kept]
+            try:
+                if expired and not options.dry_run:
+                    table.maintenance.expire_snapshots().by_ids(expired).commit()
+                break
+            except CommitFailedException:  # another writer was faster; a table that changes all the time is left alone
+                expired = []
+                time.sleep(pause)
         return Upkeep(folder.name, len(self.files(folder)), expired=len(expired))
 
 
-def newest_metadata(folder: Path) -> str:
-    """The path of the current metadata file, which readers without the Iceberg catalogue need."""
-    location: str = _catalog(folder.parent.absolute()).load_table((NAMESPACE, folder.name)).metadata_location
+def full_name(folder: Location) -> tuple[str, ...]:
+    """The name of the table of a folder: its catalogue, the levels of its namespace, and the table."""
+    catalog = catalog_of(folder.parent.absolute())
+    return catalog.name, *catalog.identifier(folder.name)
+
+
+def newest_metadata(folder: Location) -> str:
+    """The path of the current metadata file, which readers without the Iceberg catalogue need.
+
+    Raises: unknown-table
+    """
+    table = _load(folder)
+    if table is None:
+        raise WirebookError(Problem("unknown-table", f"the Iceberg catalogue has no table '{folder.name}'"))
+    location: str = table.metadata_location
     return location
 
 
-def _add(table: Table, batch: int, files: list[Path], schema: pa.Schema) -> None:
+def _load(folder: Location) -> Table | None:
+    """The table of a folder; None if nothing has landed in it. Raises: iceberg-catalog-failed"""
+    root = folder.parent.absolute()
+    if isinstance(folder, Path) and place_of(root) is None and not (folder / "metadata").is_dir():
+        return None
+    catalog = catalog_of(root)
+    with catalog_failures(catalog.name):
+        return catalog.load(folder.name)
+
+
+def _add_once(
+    catalog: TargetCatalog, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema
+) -> None:
+    """Add a batch to a table that lacks it, again and again while other writers are faster.
+
+    If it is unknown whether the catalogue has carried out a commit, the table is asked; a commit that is carried out
+    late fails, or makes the next attempt fail.
+
+    Raises: CommitFailed, OSError, iceberg-catalog-failed
+    """
+    from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException  # noqa: PLC0415
+
+    failure: Exception | None = None
+    for pause in PAUSES:
+        try:
+            with catalog.outages():
+                table = catalog.load(folder.name) or catalog.create(folder, schema)
+                if not catalog.owns(table):
+                    raise CommitFailed(_not_owned(catalog, table))
+                if int(table.properties.get(BATCH, "0")) < batch:
+                    _add(table, batch, files, schema)
+                return
+        except (CommitFailedException, CommitStateUnknownException) as error:
+            failure = error
+            time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 (writers that wait equally long meet again)
+        except (CommitFailed, OSError, WirebookError):
+            raise
+        except Exception as error:  # whatever a catalogue or `pyiceberg` has against this table
+            raise CommitFailed(reason_of(catalog.name, error)) from error
+    assert failure is not None
+    raise CommitFailed(reason_of(catalog.name, failure)) from failure
+
+
+def _not_owned(catalog: TargetCatalog, table: Table) -> str:
+    name, owner = ".".join(table.name()), table.properties.get(OWNER)
+    whose = f"another target writes to it, '{owner}'" if owner else "it was not made by Wirebook"
+    return (
+        f"'{name}' in the catalogue '{catalog.name}' is not a table of this target: {whose}. Rename it, or set its "
+        f"property '{OWNER}' to '{catalog.owner}' so that the rows are added to it"
+    )
+
+
+def _add(table: Table, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
     """Add columns, files and the batch number in one commit. Into a table with partitions, the rows of the files are
     written anew, because a file must not have rows of several partitions."""
+    # By itself, `pyiceberg` would try again without looking whether another run has added the batch.
+    table.metadata.properties["commit.retry.num-retries"] = "0"
     properties = {BATCH: str(batch)}
     with table.transaction() as transaction:
         with transaction.update_schema() as update:
             update.union_by_name(schema)
         transaction.set_properties(properties)
         if table.spec().is_unpartitioned():
-            transaction.add_files([_uri(file) for file in files], snapshot_properties=properties)
+            paths = [uri_of(file) for file in files]
+            transaction.add_files(paths, snapshot_properties=properties, check_duplicate_files=False)
             return
         for file in files:
-            transaction.append(pq.read_table(file, partitioning=None), snapshot_properties=properties)
+            rows = pq.read_table(parquet_source(file), partitioning=None)
+            transaction.append(rows, snapshot_properties=properties)
     for file in files:
         file.unlink()
 
 
-@lru_cache(maxsize=4)
-def _catalog(root: Path) -> SqlCatalog:
-    from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
-
-    catalog = SqlCatalog("wirebook", uri=f"sqlite:///{root}/_wirebook/iceberg.db", warehouse=_uri(root))
-    catalog.create_namespace_if_not_exists(NAMESPACE)
-    return catalog
-
-
-def _uri(path: Path) -> str:
-    return f"file://{path.absolute()}"
+def _location(uri: str) -> Location:
+    """The location of a data file. Iceberg does not escape characters."""
+    return location_of(uri) if "://" in uri and not uri.startswith("file:") else Path(re.sub("^file:(//)?", "", uri))
 
 
 def _fit(type_: pa.DataType) -> pa.DataType:

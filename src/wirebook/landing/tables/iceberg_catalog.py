@@ -1,0 +1,342 @@
+"""The Iceberg catalogue of a target: an SQLite file in its folder, or a catalogue of a team.
+
+A team's catalogue has a name in the configuration of PyIceberg (``.pyiceberg.yaml``, ``PYICEBERG_CATALOG__NAME__URI``),
+which has its kind, its address and its credentials. The target remembers the name and the namespace, and nothing else.
+Each table carries the id of the target that writes it, because its batch numbers mean nothing in another one.
+
+Spec: docs/how-to/iceberg-catalogues.md; docs/decisions/0202
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from wirebook.landing.stores.locations import Location
+from wirebook.landing.stores.objects import ObjectPath
+from wirebook.landing.stores.records import records_of
+from wirebook.landing.tables.layout import NO_DEFINITION
+from wirebook.problems import Problem, WirebookError
+from wirebook.problems.extras import library, missing_extra
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
+__all__ = [
+    "NAMESPACE",
+    "OWNER",
+    "CatalogPlace",
+    "TargetCatalog",
+    "catalog_failures",
+    "catalog_of",
+    "place_for",
+    "place_of",
+    "reason_of",
+    "remember",
+    "uri_of",
+]
+
+NAMESPACE: Final = "wirebook"
+"""The namespace, unless another one is named."""
+OWNER: Final = "wirebook.target"
+"""The property of a table with the id of the target that writes it."""
+RECORD: Final = "iceberg.json"
+SQLITE: Final = "wirebook"
+"""The name of the catalogue in the folder of a target."""
+NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+MAX_REASON: Final = 300
+FILE_IO: Final = {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
+"""By default PyIceberg reads Azure with a package that it does not require."""
+FROM_ENVIRONMENT: Final = {
+    "s3.region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
+    "s3.endpoint": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+    "adls.account-name": ("AZURE_STORAGE_ACCOUNT_NAME",),
+    "adls.account-key": ("AZURE_STORAGE_ACCOUNT_KEY",),
+    "adls.tenant-id": ("AZURE_TENANT_ID",),
+    "adls.client-id": ("AZURE_CLIENT_ID",),
+    "adls.client-secret": ("AZURE_CLIENT_SECRET",),
+}
+"""What PyIceberg does not take from the environment by itself, unlike `obstore`. Its configuration overrides it."""
+SECRET: Final = re.compile(r"secret|token|password|credential|key|sas|connection-string")
+OUTAGES: Final = {
+    "requests.RequestException",
+    "sqlalchemy.OperationalError",
+    "sqlalchemy.InterfaceError",
+    "botocore.BotoCoreError",
+    "thrift.TTransportException",
+    "pyiceberg.AuthorizationExpiredError",
+    "pyiceberg.OAuthError",
+    "pyiceberg.ServiceUnavailableError",
+    "pyiceberg.TooManyRequestsError",
+    "pyiceberg.UnauthorizedError",
+}
+"""Exceptions of a catalogue that does not answer or refuses everything, by package and class."""
+
+
+class CatalogPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the tables of a target are: the name of the catalogue and the namespace, with dots between its levels.
+    `target` is the id of the target."""
+
+    catalog: str
+    namespace: str
+    target: str
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return tuple(self.namespace.split("."))
+
+
+# -- what a target remembers ---------------------------------------------------------------------------------------
+
+
+def place_for(root: Location, catalog: str | None, namespace: str | None, *, has_tables: bool) -> CatalogPlace | None:
+    """Where the tables of a target are, if a run names a `catalog` or a `namespace`. None: in the target itself.
+
+    Raises: WirebookError (iceberg-catalog-differs, bad-setting, unsupported-store)
+    """
+    place = place_of(root)
+    if catalog is None and namespace is None:
+        return place
+    if place is None and has_tables:
+        message = f"the Iceberg tables of '{root}' are in the catalogue of its folder, not in '{catalog}'"
+        hint = "omit the catalogue, or choose another target"
+        raise WirebookError(Problem("iceberg-catalog-differs", message, actual=catalog, hint=hint))
+    if isinstance(root, ObjectPath) and root.bucket.startswith("az:"):
+        message = f"PyIceberg does not know the scheme of '{root}'"
+        hint = "write the URL as abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER"
+        raise WirebookError(Problem("unsupported-store", message, expected="abfss", actual="az", hint=hint))
+    if place is None:
+        return _new_place(catalog, namespace)
+    for what, known, named in (("catalogue", place.catalog, catalog), ("namespace", place.namespace, namespace)):
+        if named is not None and named != known:
+            message = f"the Iceberg tables of '{root}' are in the {what} '{known}', not in '{named}'"
+            hint = f"omit the {what}, or choose another target"
+            raise WirebookError(Problem("iceberg-catalog-differs", message, expected=known, actual=named, hint=hint))
+    return place
+
+
+def _new_place(catalog: str | None, namespace: str | None) -> CatalogPlace:
+    if catalog is None:
+        message = f"the namespace '{namespace}' needs the name of a catalogue"
+        raise WirebookError(Problem("bad-setting", message, hint="name it with --iceberg-catalog"))
+    place = CatalogPlace(
+        catalog=catalog, namespace=NAMESPACE if namespace is None else namespace, target=uuid.uuid4().hex
+    )
+    for value in (catalog, *place.levels):
+        if not NAME.fullmatch(value):
+            message = f"'{value}' is not a name of an Iceberg catalogue or of a level of a namespace"
+            hint = "use letters, digits, '_' and '-'; separate the levels of a namespace by dots"
+            raise WirebookError(Problem("bad-setting", message, actual=value, hint=hint))
+    return place
+
+
+def place_of(root: Location) -> CatalogPlace | None:
+    """Where a target keeps its Iceberg tables; None if in the target itself."""
+    try:
+        return _remembered(root.absolute())
+    except FileNotFoundError:
+        return None
+
+
+def remember(root: Location, place: CatalogPlace) -> None:
+    """Create the namespace, if it does not exist, and note the place in the target.
+
+    Raises: WirebookError (iceberg-catalog-differs, iceberg-catalog-failed, missing-extra)
+    """
+    if place_of(root) is not None:
+        return
+    catalog = TargetCatalog.of(place)
+    with catalog_failures(place.catalog):
+        for depth in range(1, len(place.levels) + 1):
+            level = place.levels[:depth]
+            if not catalog.catalog.namespace_exists(level):
+                catalog.catalog.create_namespace_if_not_exists(level)
+        tables = [table for name in NO_DEFINITION if (table := catalog.load(name)) is not None]
+    for table in tables:
+        if not catalog.owns(table):
+            name = table.name()[-1]
+            message = f"'{place.namespace}' in the catalogue '{place.catalog}' has the table '{name}' of something else"
+            hint = "choose another namespace with --iceberg-namespace: each target needs its own"
+            raise WirebookError(Problem("iceberg-catalog-differs", message, actual=place.namespace, hint=hint))
+    _remembered.cache_clear()  # a folder of this path may have been deleted
+    records_of(root).write(RECORD, msgspec.json.encode(place))
+
+
+@lru_cache(maxsize=64)
+def _remembered(root: Location) -> CatalogPlace:
+    """The record never changes. Raises: FileNotFoundError (which is not cached), broken-target, store-failed"""
+    path = records_of(root).location(RECORD)
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=CatalogPlace)
+    except msgspec.DecodeError as error:
+        message = f"cannot read '{path}' in the target folder: {error}"
+        raise WirebookError(Problem("broken-target", message, file=str(path))) from error
+
+
+# -- the catalogue -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCatalog:
+    """The tables of one target in its catalogue. `owner` is the id of the target; None in the target's own catalogue,
+    in which all tables are its tables."""
+
+    name: str
+    catalog: Catalog
+    namespace: tuple[str, ...]
+    owner: str | None = None
+
+    @classmethod
+    def of(cls, place: CatalogPlace) -> TargetCatalog:
+        """Raises: WirebookError (iceberg-catalog-failed, missing-extra)"""
+        return cls(place.catalog, _connected(place.catalog), place.levels, place.target)
+
+    def check(self) -> None:
+        """Check that the catalogue answers and has the namespace. Raises: iceberg-catalog-failed"""
+        with catalog_failures(self.name):
+            exists = self.catalog.namespace_exists(self.namespace)
+        if not exists:
+            message = f"the catalogue '{self.name}' has no namespace '{'.'.join(self.namespace)}'"
+            raise WirebookError(Problem("iceberg-catalog-failed", message, hint="create the namespace again"))
+
+    def identifier(self, table: str) -> tuple[str, ...]:
+        return *self.namespace, table
+
+    def load(self, table: str) -> Table | None:
+        """The table as it is now; None if there is none."""
+        from pyiceberg.exceptions import NoSuchTableError  # noqa: PLC0415 (an extra)
+
+        try:
+            return self.catalog.load_table(self.identifier(table))
+        except NoSuchTableError:
+            return None
+
+    def create(self, folder: Location, schema: pa.Schema) -> Table:
+        """Create the table of a folder, in which its data and metadata are, unless it exists."""
+        properties = {OWNER: self.owner} if self.owner else {}
+        identifier, location = self.identifier(folder.name), uri_of(folder)
+        return self.catalog.create_table_if_not_exists(identifier, schema, location=location, properties=properties)
+
+    def owns(self, table: Table) -> bool:
+        """Whether this target may write to the table."""
+        return self.owner is None or table.properties.get(OWNER) == self.owner
+
+    @contextmanager
+    def outages(self) -> Iterator[None]:
+        """Convert the exceptions of a catalogue that refuses everything or does not answer, and no others.
+
+        Raises: iceberg-catalog-failed
+        """
+        try:
+            yield
+        except Exception as error:
+            names = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(error).__mro__}
+            if not names & OUTAGES:
+                raise
+            raise _failed(self.name, error) from error
+
+
+def catalog_of(root: Location) -> TargetCatalog:
+    """The catalogue of a target.
+
+    Raises: WirebookError (iceberg-catalog-failed, missing-extra, unsupported-store)
+    """
+    library("pyiceberg.catalog.sql")
+    place = place_of(root)
+    if place is not None:
+        return TargetCatalog.of(place)
+    if isinstance(root, ObjectPath):
+        message = f"the embedded Iceberg catalogue is a file, which '{root}' cannot have"
+        hint = "name a catalogue of your team, as in --iceberg-catalog lake, or choose --format delta"
+        expected = "an Iceberg catalogue, or delta"
+        raise WirebookError(Problem("unsupported-store", message, expected=expected, actual="iceberg", hint=hint))
+    return TargetCatalog(SQLITE, _embedded(root.absolute()), (NAMESPACE,))
+
+
+def uri_of(location: Location) -> str:
+    """The location as Iceberg writes it."""
+    return str(location) if isinstance(location, ObjectPath) else f"file://{location.absolute()}"
+
+
+@lru_cache(maxsize=4)
+def _embedded(root: Path) -> Catalog:
+    from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
+
+    catalog = SqlCatalog(SQLITE, uri=f"sqlite:///{root}/_wirebook/iceberg.db", warehouse=uri_of(root))
+    catalog.create_namespace_if_not_exists(NAMESPACE)
+    return catalog
+
+
+@lru_cache(maxsize=4)
+def _connected(name: str) -> Catalog:
+    """The catalogue of this name in the configuration of PyIceberg. Raises: iceberg-catalog-failed, missing-extra"""
+    library("pyiceberg.catalog.sql")
+    from pyiceberg.catalog import load_catalog  # noqa: PLC0415
+
+    with catalog_failures(name):
+        return load_catalog(name, **_settings(name))
+
+
+def _settings(name: str) -> dict[str, Any]:
+    """The settings of a catalogue, with those of its file system that only the environment has.
+
+    Raises: iceberg-catalog-failed
+    """
+    from pyiceberg.utils.config import Config  # noqa: PLC0415
+
+    configuration = Config()
+    configured = configuration.get_catalog_config(name)
+    if configured is None:
+        known = configuration.get_known_catalogs()
+        message = f"PyIceberg's configuration has no catalogue '{name}'"
+        variable = f"PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI"
+        hint = f"add it to ~/.pyiceberg.yaml, or set {variable}"
+        raise WirebookError(Problem("iceberg-catalog-failed", message, expected=known, actual=name, hint=hint))
+    settings: dict[str, Any] = dict(FILE_IO)
+    for setting, variables in FROM_ENVIRONMENT.items():
+        if value := next((os.environ[variable] for variable in variables if os.environ.get(variable)), None):
+            settings[setting] = value
+    return settings | configured
+
+
+@contextmanager
+def catalog_failures(name: str) -> Iterator[None]:
+    """Convert all exceptions of PyIceberg. Raises: iceberg-catalog-failed, missing-extra"""
+    try:
+        yield
+    except WirebookError:
+        raise
+    except ImportError as error:
+        raise missing_extra(error) or _failed(name, error) from error
+    except Exception as error:
+        raise _failed(name, error) from error
+
+
+def _failed(name: str, error: Exception) -> WirebookError:
+    """The error without the text of secrets, which PyIceberg and drivers may repeat."""
+    message = f"the Iceberg catalogue '{name}' refused a request or did not answer: {reason_of(name, error)}"
+    hint = "check the catalogue in PyIceberg's configuration, and the network; then run the command again"
+    return WirebookError(Problem("iceberg-catalog-failed", message, hint=hint))
+
+
+def reason_of(name: str, error: Exception) -> str:
+    """What an exception says, in a line without secrets of the catalogue."""
+    from pyiceberg.utils.config import Config  # noqa: PLC0415
+
+    text = re.sub(r"(?<=://)[^/@\s]*@", "", str(error))
+    for setting, value in (Config().get_catalog_config(name) or {}).items():
+        if isinstance(value, str) and len(value) > 3 and SECRET.search(setting):
+            text = text.replace(value, "...")
+    kind = type(error).__name__
+    return " ".join(f"{kind}: {text}".split())[:MAX_REASON].removesuffix(":")

@@ -1,0 +1,409 @@
+"""Iceberg tables in catalogues of a team: REST and SQL, on files and on S3, with other writers beside Wirebook."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from extensions import load
+
+from tests.brokers.iceberg_rest import rest_catalog
+from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
+from tests.landing.workspace import PROJECT, Workspace
+from wirebook.landing.maintenance import UpkeepOptions, maintain
+from wirebook.landing.report.show import find_table, first_rows, tables_in
+from wirebook.landing.runs.target import Target
+from wirebook.landing.tables import iceberg, iceberg_catalog
+from wirebook.landing.tables.iceberg import IcebergFormat
+from wirebook.landing.tables.iceberg_catalog import OWNER, catalog_of, place_of
+from wirebook.problems import WirebookError
+from wirebook.spark.views import view_statements
+
+pytestmark = pytest.mark.xdist_group("s3")
+
+NUMBERS = count()
+SECRET = "never-shown-4711"
+OPEN: list[Any] = []
+LAKES = ("sql-file", "sql-s3", "rest-file", "rest-s3")
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    if not is_installed():
+        pytest.skip(MISSING)
+    with running_postgresql() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def rest(s3: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of Iceberg's REST catalogue."""
+    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL")
+    with rest_catalog(tmp_path_factory.mktemp("rest"), {name: os.environ[name] for name in names}) as url:
+        yield url
+
+
+@pytest.fixture
+def lake(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    """A workspace whose tables are in a namespace of a catalogue, which has a name of its own in each test."""
+    kind, _, store = getattr(request, "param", "sql-file").partition("-")
+    number = next(NUMBERS)
+    prefix = f"PYICEBERG_CATALOG__LAKE{number}__"
+    if kind == "sql":
+        address = request.getfixturevalue("postgresql")
+        monkeypatch.setenv(
+            f"{prefix}URI", address.replace("postgresql://tests@", f"postgresql+psycopg://tests:{SECRET}@")
+        )
+    else:
+        monkeypatch.setenv(f"{prefix}URI", request.getfixturevalue("rest"))
+        monkeypatch.setenv(f"{prefix}TOKEN", SECRET)
+    to = f"{request.getfixturevalue('bucket')}/tables" if store == "s3" else None
+    workspace = Workspace(tmp_path, to)
+    workspace.settings.iceberg_catalog, workspace.settings.iceberg_namespace = f"lake{number}", f"shop.n{number}"
+    yield workspace
+    if iceberg_catalog._connected.cache_info().currsize:
+        iceberg_catalog._connected(workspace.settings.iceberg_catalog).close()
+    iceberg_catalog._connected.cache_clear()
+    while OPEN:
+        OPEN.pop().close()
+
+
+def lines(number: int, table: str = "ab", **members: Any) -> bytes:
+    values = ({"protocol": "X", "t": table[i % len(table)], "n": i, **members} for i in range(number))
+    return b"".join(msgspec.json.encode(value) + b"\n" for value in values)
+
+
+def other_catalog(lake: Workspace) -> Any:
+    """The catalogue as any other program opens it."""
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.utils.config import Config
+
+    name = str(lake.settings.iceberg_catalog)
+    settings: dict[str, Any] = dict(Config().get_catalog_config(name) or {})
+    if not isinstance(lake.to, Path):
+        settings |= {"s3.endpoint": os.environ["AWS_ENDPOINT_URL"], "s3.region": os.environ["AWS_REGION"]}
+    OPEN.append(load_catalog(name, **settings))
+    return OPEN[-1]
+
+
+def opened(lake: Workspace, table: str) -> Any:
+    """A table for another program."""
+    return other_catalog(lake).load_table(f"{lake.settings.iceberg_namespace}.{table}")
+
+
+def rows(lake: Workspace, table: str) -> list[dict[str, Any]]:
+    return opened(lake, table).scan().to_arrow().rename_columns({"_source_file": "_file"}).to_pylist()
+
+
+def check(lake: Workspace, expected: int, tables: tuple[str, ...] = ("a", "b", "dead_letters")) -> None:
+    """Every message once, for PyIceberg."""
+    places = Counter((row["_file"], row["_line"], row["_index"]) for table in tables for row in rows(lake, table))
+    assert set(places.values()) == {1}
+    assert places.total() == expected
+
+
+def later(lake: Workspace) -> dict[str, None]:
+    """The settings of a later run: the target remembers its catalogue."""
+    return {"iceberg_catalog": None, "iceberg_namespace": None}
+
+
+# -- landing ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lake", LAKES, indirect=True)
+def test_catalogue_is_named_once(lake: Workspace) -> None:
+    lake.write("one", lines(20) + b"bad\n")
+    assert lake.land().read == 21
+    lake.write("two", lines(4))
+    report = lake.land(engine={"unknown": ["b"]}, **later(lake))
+    assert (report.read, report.dead_lettered, report.problems) == (4, 2, [])
+    assert lake.replay(**later(lake)).landed == 2
+    places = Counter((row["_file"], row["_line"]) for table in ("a", "b") for row in rows(lake, table))
+    assert (set(places.values()), places.total()) == ({1}, 24)
+    summaries = tables_in(lake.to)
+    assert {table.name: table.rows for table in summaries} == {"a": 12, "b": 12, "dead_letters": 3, "resolved": 2}
+    assert first_rows(find_table(summaries, "a"), 20).num_rows == 12
+    assert opened(lake, "a").location() == ("" if "s3://" in str(lake.to) else "file://") + f"{lake.to}/a"
+    upkeep = {done.table: done.expired for done in maintain(lake.to, UpkeepOptions(retain_hours=0))}
+    assert upkeep == {"a": 1, "b": 1, "dead_letters": 1, "resolved": 0}
+    assert len(opened(lake, "a").snapshots()) == 1
+    assert Target(lake.to).format() == "iceberg"
+    metadata = opened(lake, "a").metadata_location
+    name, namespace = lake.settings.iceberg_catalog, str(lake.settings.iceberg_namespace)
+    assert f"iceberg_scan('{metadata}')" in view_statements(str(lake.to), "duckdb", ["a"])[0]
+    spark = ".".join(f"`{part}`" for part in (name, *namespace.split("."), "a"))
+    assert view_statements(str(lake.to), "spark", ["a"])[0].endswith(f"FROM {spark}")
+
+
+def test_duckdb_reads_what_landed(lake: Workspace) -> None:
+    import duckdb
+
+    lake.write("one", lines(20))
+    lake.land()
+    (statement,) = view_statements(str(lake.to), "duckdb", ["a"])
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
+        load(connection, "avro", "iceberg")
+        connection.execute(statement)
+        assert connection.execute("SELECT count(*), count(DISTINCT _line) FROM a").fetchall() == [(10, 10)]
+
+
+# -- other writers ---------------------------------------------------------------------------------------------------
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, action: Callable[[Any], None]) -> list[str]:
+    """Run an action between the moment at which a table is read and the commit to it, once for each table; returns the
+    names of the tables, one for each attempt to commit."""
+    attempts: list[str] = []
+    add = iceberg._add
+
+    def interrupted(table: Any, *arguments: Any) -> None:
+        attempts.append(table.name()[-1])
+        if attempts.count(attempts[-1]) == 1:
+            action(table)
+        add(table, *arguments)
+
+    monkeypatch.setattr(iceberg, "_add", interrupted)
+    return attempts
+
+
+@pytest.mark.parametrize("lake", ["sql-file", "rest-file"], indirect=True)
+def test_commit_of_another_writer_loses_and_doubles_nothing(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.write("1", lines(20))
+    lake.land()
+
+    def compact(table: Any) -> None:
+        beside = opened(lake, table.name()[-1])
+        beside.overwrite(beside.scan().to_arrow())
+
+    attempts = interrupt(monkeypatch, compact)
+    lake.write("2", lines(20, pad="2"))
+    assert not lake.land().problems
+    assert attempts == ["a", "a", "b", "b"]
+    check(lake, 40, ("a", "b"))
+    summaries = [snapshot.summary for snapshot in opened(lake, "a").snapshots()]
+    assert [batch for summary in summaries if (batch := summary["wirebook.batch"])] == ["1", "2"]
+
+
+def test_batch_that_another_run_adds_meanwhile_is_not_added_again(
+    lake: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was overtaken while it stood still, with the same files."""
+
+    def overtake(table: Any) -> None:
+        folder, (manifest,) = lake.to / table.name()[-1], Target(lake.to).manifests()
+        schema = next(entry.schema for entry in manifest.tables if entry.table == folder.name)
+        IcebergFormat().commit(folder, 1, sorted(folder.glob("*.parquet")), schema)
+
+    attempts = interrupt(monkeypatch, overtake)
+    lake.write("1", lines(20))
+    assert not lake.land().problems
+    assert attempts == ["a", "a", "b", "b"]
+    check(lake, 20, ("a", "b"))
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_lost_answer_of_the_catalogue(lake: Workspace, monkeypatch: pytest.MonkeyPatch, is_done: bool) -> None:
+    from pyiceberg.exceptions import CommitStateUnknownException
+
+    lake.write("1", lines(20))
+    lake.land()
+    catalog, lost = catalog_of(lake.to).catalog, []
+    commit = catalog.commit_table
+
+    def commit_without_answer(table: Any, *arguments: Any) -> Any:
+        result = commit(table, *arguments) if is_done or table.name() in lost else None
+        if table.name() not in lost:
+            lost.append(table.name())
+            raise CommitStateUnknownException("no answer")
+        return result
+
+    monkeypatch.setattr(catalog, "commit_table", commit_without_answer)
+    lake.write("2", lines(20, pad="2"))
+    assert not lake.land().problems
+    assert len(lost) == 2
+    check(lake, 40, ("a", "b"))
+
+
+STORM = """
+import sys
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import CommitFailedException
+
+catalog = load_catalog(sys.argv[1])
+table = catalog.load_table(sys.argv[2])
+row = table.scan(limit=1).to_arrow()
+print(flush=True)
+for number in range(12):
+    table.append(row.set_column(row.schema.get_field_index("_line"), "_line", [[-1 - number]]))
+"""
+
+
+@pytest.mark.parametrize("lake", ["rest-file"], indirect=True)
+def test_landing_beside_a_busy_writer(lake: Workspace) -> None:
+    lake.write("1", lines(20))
+    lake.land()
+    command = [sys.executable, "-c", STORM, lake.settings.iceberg_catalog, f"{lake.settings.iceberg_namespace}.a"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=PROJECT) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline()
+        for name in ("2", "3", "4", "5"):
+            lake.write(name, lines(10, "a", pad=name))
+        assert not lake.land(batch_bytes=1).problems
+    assert writer.returncode == 0
+    check(lake, 10 + 40 + 12, ("a",))
+
+
+@pytest.mark.parametrize("lake", ["rest-s3"], indirect=True)
+def test_kill_loses_and_doubles_nothing(lake: Workspace) -> None:
+    expected = lake.write_two_files()
+    named = {"iceberg_catalog": lake.settings.iceberg_catalog, "iceberg_namespace": lake.settings.iceberg_namespace}
+    lake.die("moved", **named)
+    report = lake.land(name="new", batch_bytes=1, **later(lake))
+    assert report.read + report.skipped == expected
+    check(lake, expected)
+
+
+# -- tables that do not take their rows ------------------------------------------------------------------------------
+
+
+def test_table_of_something_else_is_left_alone(lake: Workspace) -> None:
+    catalog, name = other_catalog(lake), f"{lake.settings.iceberg_namespace}.a"
+    catalog.create_namespace_if_not_exists(lake.settings.iceberg_namespace)
+    schema = pa.schema([("_line", pa.string()), ("own", pa.string())])
+    table = catalog.create_table(name, schema, location=f"file://{lake.root}/elsewhere")
+    table.append(pa.Table.from_pylist([{"own": "row"}], schema))
+    lake.write("1", lines(20))
+    (problem,) = lake.land().problems
+    assert problem.code == "table-set-aside"
+    assert "it was not made by Wirebook" in problem.message
+    assert str(lake.root / "elsewhere") not in str(problem)
+    assert (len(rows_of(table)), len(rows(lake, "b"))) == (1, 10)
+    # Adopted, but a column has another type.
+    owner = place_of(lake.to)
+    assert owner is not None
+    table.refresh().transaction().set_properties({OWNER: owner.target}).commit_transaction()
+    (problem,) = lake.land(**later(lake)).problems
+    assert "_line" in problem.message
+    with table.refresh().update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("_line")
+    report = lake.land(**later(lake))
+    assert (report.problems, report.recovered) == ([], {"a": 10})
+    assert len(rows_of(table.refresh())) == 11
+    assert {summary.name: summary.rows for summary in tables_in(lake.to)} == {"a": 11, "b": 10}
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    return table.scan().to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize("lake", ["rest-s3"], indirect=True)
+def test_partitions_are_kept(lake: Workspace) -> None:
+    lake.write("1", lines(20))
+    lake.land()
+    with opened(lake, "a").update_spec() as update:
+        update.add_identity("_line")
+    lake.write("2", lines(20, pad="2"))
+    assert not lake.land().problems
+    check(lake, 40, ("a", "b"))
+    assert len({task.file.partition for task in opened(lake, "a").scan().plan_files()}) == 11
+
+
+def test_namespace_of_another_target_is_refused(lake: Workspace, tmp_path: Path) -> None:
+    lake.write("1", b"bad\n")
+    lake.land()
+    (tmp_path / "other").mkdir()
+    other = Workspace(tmp_path / "other")
+    other.write("1", b"bad\n")
+    named = {"iceberg_catalog": lake.settings.iceberg_catalog, "iceberg_namespace": lake.settings.iceberg_namespace}
+    with pytest.raises(WirebookError, match=r"iceberg-catalog-differs: .* has the table 'dead_letters' of something"):
+        other.land(**named)
+    assert place_of(other.to) is None
+    assert not list((other.to / "_wirebook").glob("batches/*"))
+
+
+# -- settings --------------------------------------------------------------------------------------------------------
+
+
+def test_contradiction_is_an_error(lake: Workspace, workspace: Workspace, tmp_path: Path) -> None:
+    lake.write("1", lines(2))
+    lake.land()
+    for changes, what in (
+        ({"iceberg_catalog": "other"}, f"the catalogue '{lake.settings.iceberg_catalog}', not in 'other'"),
+        ({"iceberg_namespace": "other"}, f"the namespace '{lake.settings.iceberg_namespace}', not in 'other'"),
+    ):
+        with pytest.raises(WirebookError, match=f"iceberg-catalog-differs: .*{what}"):
+            lake.land(**later(lake) | changes)
+    with pytest.raises(WirebookError, match="format-differs"):
+        lake.land(**later(lake), table_format="delta")
+    for settings, code in (
+        ({"table_format": "delta", "iceberg_catalog": "x"}, "bad-setting"),
+        ({"table_format": "iceberg", "iceberg_namespace": "x"}, "bad-setting"),
+        ({"iceberg_catalog": "x", "iceberg_namespace": "a..b"}, "bad-setting"),
+        (
+            {"iceberg_catalog": "nowhere"},
+            "iceberg-catalog-failed: PyIceberg's configuration has no catalogue 'nowhere'",
+        ),
+    ):
+        with pytest.raises(WirebookError, match=code):
+            Workspace(tmp_path, str(tmp_path / "new")).land(**settings)
+    embedded = Workspace(tmp_path, str(tmp_path / "embedded"))
+    embedded.land(table_format="iceberg")
+    with pytest.raises(WirebookError, match=r"iceberg-catalog-differs: .* in the catalogue of its folder"):
+        embedded.land(iceberg_catalog=lake.settings.iceberg_catalog)
+
+
+def test_catalogue_that_does_not_answer_is_one_error(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = str(lake.settings.iceberg_catalog)
+    lake.write("1", lines(2))
+    for address in (
+        f"postgresql+psycopg://user:{SECRET}@127.0.0.1:1/lake",
+        f"http://user:{SECRET}@127.0.0.1:1",
+        f"strange://user:{SECRET}@127.0.0.1:1",
+    ):
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__{name.upper()}__URI", address)
+        with pytest.raises(WirebookError, match=f"iceberg-catalog-failed: the Iceberg catalogue '{name}'") as error:
+            lake.land()
+        assert SECRET not in str(error.value)
+    assert not list((lake.to / "_wirebook").glob("*/*"))
+
+
+def test_outage_while_a_batch_enters_its_tables(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sqlalchemy.exc import OperationalError
+
+    lake.write("1", lines(20))
+    lake.land()
+    lake.write("2", lines(20, pad="2"))
+
+    def fail(*arguments: Any) -> None:
+        raise OperationalError("UPDATE iceberg_tables", {}, Exception(f"connection lost: postgresql://u:{SECRET}@h"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(catalog_of(lake.to).catalog, "commit_table", fail)
+        with pytest.raises(WirebookError, match="iceberg-catalog-failed") as error:
+            lake.land()
+    assert SECRET not in str(error.value)
+    assert lake.land().recovered == {"a": 10, "b": 10}
+    check(lake, 40, ("a", "b"))
+
+
+def test_dry_run_changes_nothing(lake: Workspace) -> None:
+    lake.write("1", lines(20))
+    assert lake.land(dry_run=True).landed == 20
+    assert not lake.to.exists()
+    assert not other_catalog(lake).namespace_exists(lake.settings.iceberg_namespace)
+
+
+def test_no_secret_is_stored(lake: Workspace) -> None:
+    lake.write("1", lines(20))
+    lake.land()
+    for path in lake.to.rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes()
