@@ -24,7 +24,7 @@ from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables import iceberg, iceberg_catalog
 from wirebook.landing.tables.iceberg import IcebergFormat
-from wirebook.landing.tables.iceberg_catalog import OWNER, catalog_of, place_of
+from wirebook.landing.tables.iceberg_catalog import OWNER, catalog_of, place_for, place_of
 from wirebook.problems import WirebookError
 from wirebook.spark.views import view_statements
 
@@ -242,7 +242,7 @@ catalog = load_catalog(sys.argv[1])
 table = catalog.load_table(sys.argv[2])
 row = table.scan(limit=1).to_arrow()
 print(flush=True)
-for number in range(12):
+for number in range(6):
     table.append(row.set_column(row.schema.get_field_index("_line"), "_line", [[-1 - number]]))
 """
 
@@ -259,7 +259,7 @@ def test_landing_beside_a_busy_writer(lake: Workspace) -> None:
             lake.write(name, lines(10, "a", pad=name))
         assert not lake.land(batch_bytes=1).problems
     assert writer.returncode == 0
-    check(lake, 10 + 40 + 12, ("a",))
+    check(lake, 10 + 40 + 6, ("a",))
 
 
 @pytest.mark.parametrize("lake", ["rest-s3"], indirect=True)
@@ -359,6 +359,25 @@ def test_contradiction_is_an_error(lake: Workspace, workspace: Workspace, tmp_pa
     embedded.land(table_format="iceberg")
     with pytest.raises(WirebookError, match=r"iceberg-catalog-differs: .* in the catalogue of its folder"):
         embedded.land(iceberg_catalog=lake.settings.iceberg_catalog)
+
+
+def test_scheme_that_pyiceberg_does_not_know_is_refused(workspace: Workspace) -> None:
+    lake = Workspace(workspace.root, "az://container/tables")
+    with pytest.raises(WirebookError, match="unsupported-store: PyIceberg does not know"):
+        place_for(lake.to, "lake", None, has_tables=False)
+
+
+def test_no_secret_of_the_configuration_is_in_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also one within a setting, of a header, and of the environment."""
+    (tmp_path / ".pyiceberg.yaml").write_text(
+        "catalog:\n  deep:\n    uri: x\n    auth:\n      basic:\n        password: first-4711\n"
+        "    header.X-Api: second-4711\n"
+    )
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "third-4711")
+    text = "refused first-4711, second-4711 and third-4711 of http://name:fourth-4711@host/x"
+    shown = iceberg_catalog.reason_of("deep", ValueError(text))
+    assert shown == "ValueError: refused ..., ... and ... of http://host/x"
 
 
 def test_catalogue_that_does_not_answer_is_one_error(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -68,7 +68,7 @@ FROM_ENVIRONMENT: Final = {
     "adls.client-secret": ("AZURE_CLIENT_SECRET",),
 }
 """What PyIceberg does not take from the environment by itself, unlike `obstore`. Its configuration overrides it."""
-SECRET: Final = re.compile(r"secret|token|password|credential|key|sas|connection-string")
+SECRET: Final = re.compile(r"secret|token|password|credential|key|sas-|connection-string|header\.")
 OUTAGES: Final = {
     "requests.RequestException",
     "sqlalchemy.OperationalError",
@@ -105,17 +105,17 @@ def place_for(root: Location, catalog: str | None, namespace: str | None, *, has
 
     Raises: WirebookError (iceberg-catalog-differs, bad-setting, unsupported-store)
     """
-    place = place_of(root)
     if catalog is None and namespace is None:
-        return place
-    if place is None and has_tables:
-        message = f"the Iceberg tables of '{root}' are in the catalogue of its folder, not in '{catalog}'"
-        hint = "omit the catalogue, or choose another target"
-        raise WirebookError(Problem("iceberg-catalog-differs", message, actual=catalog, hint=hint))
+        return place_of(root)
     if isinstance(root, ObjectPath) and root.bucket.startswith("az:"):
         message = f"PyIceberg does not know the scheme of '{root}'"
         hint = "write the URL as abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER"
         raise WirebookError(Problem("unsupported-store", message, expected="abfss", actual="az", hint=hint))
+    place = place_of(root)
+    if place is None and has_tables:
+        message = f"the Iceberg tables of '{root}' are in the catalogue of its folder, not in '{catalog}'"
+        hint = "omit the catalogue, or choose another target"
+        raise WirebookError(Problem("iceberg-catalog-differs", message, actual=catalog, hint=hint))
     if place is None:
         return _new_place(catalog, namespace)
     for what, known, named in (("catalogue", place.catalog, catalog), ("namespace", place.namespace, namespace)):
@@ -152,7 +152,7 @@ def place_of(root: Location) -> CatalogPlace | None:
 def remember(root: Location, place: CatalogPlace) -> None:
     """Create the namespace, if it does not exist, and note the place in the target.
 
-    Raises: WirebookError (iceberg-catalog-differs, iceberg-catalog-failed, missing-extra)
+    Raises: WirebookError (iceberg-catalog-differs, iceberg-catalog-failed, missing-extra, target-locked)
     """
     if place_of(root) is not None:
         return
@@ -170,7 +170,12 @@ def remember(root: Location, place: CatalogPlace) -> None:
             hint = "choose another namespace with --iceberg-namespace: each target needs its own"
             raise WirebookError(Problem("iceberg-catalog-differs", message, actual=place.namespace, hint=hint))
     _remembered.cache_clear()  # a folder of this path may have been deleted
-    records_of(root).write(RECORD, msgspec.json.encode(place))
+    try:
+        records_of(root).create(RECORD, msgspec.json.encode(place))
+    except FileExistsError as error:
+        message = f"another run has taken over '{root}'"
+        hint = "run the command again once the other has ended"
+        raise WirebookError(Problem("target-locked", message, hint=hint)) from error
 
 
 @lru_cache(maxsize=64)
@@ -289,20 +294,27 @@ def _connected(name: str) -> Catalog:
 
 
 def _settings(name: str) -> dict[str, Any]:
-    """The settings of a catalogue, with those of its file system that only the environment has.
-
-    Raises: iceberg-catalog-failed
-    """
+    """The settings of a catalogue. Raises: iceberg-catalog-failed"""
     from pyiceberg.utils.config import Config  # noqa: PLC0415
 
-    configuration = Config()
-    configured = configuration.get_catalog_config(name)
-    if configured is None:
-        known = configuration.get_known_catalogs()
+    settings = _configured(name)
+    if settings is None:
         message = f"PyIceberg's configuration has no catalogue '{name}'"
         variable = f"PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI"
         hint = f"add it to ~/.pyiceberg.yaml, or set {variable}"
+        known = Config().get_known_catalogs()
         raise WirebookError(Problem("iceberg-catalog-failed", message, expected=known, actual=name, hint=hint))
+    return settings
+
+
+def _configured(name: str) -> dict[str, Any] | None:
+    """The settings of a catalogue in PyIceberg's configuration, with those of its file system that only the environment
+    has; None if there is no such catalogue."""
+    from pyiceberg.utils.config import Config  # noqa: PLC0415
+
+    configured = Config().get_catalog_config(name)
+    if configured is None:
+        return None
     settings: dict[str, Any] = dict(FILE_IO)
     for setting, variables in FROM_ENVIRONMENT.items():
         if value := next((os.environ[variable] for variable in variables if os.environ.get(variable)), None):
@@ -332,11 +344,17 @@ def _failed(name: str, error: Exception) -> WirebookError:
 
 def reason_of(name: str, error: Exception) -> str:
     """What an exception says, in a line without secrets of the catalogue."""
-    from pyiceberg.utils.config import Config  # noqa: PLC0415
-
     text = re.sub(r"(?<=://)[^/@\s]*@", "", str(error))
-    for setting, value in (Config().get_catalog_config(name) or {}).items():
-        if isinstance(value, str) and len(value) > 3 and SECRET.search(setting):
-            text = text.replace(value, "...")
-    kind = type(error).__name__
-    return " ".join(f"{kind}: {text}".split())[:MAX_REASON].removesuffix(":")
+    for secret in _secrets(_configured(name) or {}):
+        text = text.replace(secret, "...")
+    return " ".join(f"{type(error).__name__}: {text}".split())[:MAX_REASON].removesuffix(":")
+
+
+def _secrets(settings: Mapping[str, Any], *, is_secret: bool = False) -> Iterator[str]:
+    """The values of settings that are secrets by their names, at any depth."""
+    for setting, value in settings.items():
+        hidden = is_secret or SECRET.search(setting) is not None
+        if isinstance(value, Mapping):
+            yield from _secrets(value, is_secret=hidden)
+        elif hidden and len(str(value)) > 3:
+            yield str(value)
