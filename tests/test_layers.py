@@ -43,6 +43,7 @@ ONLY_IN = {
     "pyspark": {"spark"},
     "deltalake": {"landing"},
     "obstore": {"landing"},
+    "openlineage": {"landing"},
     "pyiceberg": {"landing"},
     "starlette": {"httpapi"},
     "uvicorn": {"httpapi", "cli"},

@@ -26,6 +26,7 @@ from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.brokers.kafka import SCRAM_USERS, USERS, KafkaBroker
+from tests.brokers.lineage import lineage_server, rows
 from wirebook.landing.runs.target import Target
 from wirebook.landing.watch.status import target_status
 
@@ -259,8 +260,14 @@ def test_next_run_continues_and_starting_offsets_are_respected(
     topic = Topic(kafka, tmp_path)
     topic.send_events(range(100))
     offsets = json.dumps({topic.name: {"0": 40, "1": -2}})
-    lines, _ = run(kafka_java, topic.arguments("--available-now", "--from", offsets, "--max-per-batch", "25"))
+    with lineage_server() as server:
+        variables = {**kafka_java, "OPENLINEAGE_URL": server.url}
+        lines, _ = run(variables, topic.arguments("--available-now", "--from", offsets, "--max-per-batch", "25"))
     assert lines[-1]["read"] == 60
+    server.check()
+    assert server.kinds() == ["START", *["RUNNING"] * (len(lines) - 1), "COMPLETE"]
+    assert rows(server.events[-1]) == {"g__seen": lines[-1]["landed"], "dead_letters": lines[-1]["dead_lettered"]}
+    assert server.events[0]["inputs"][0]["name"] == topic.name
     assert len(lines) > 3
     check_figures(topic, lines)
     topic.send_events(range(100, 120))

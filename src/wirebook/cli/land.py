@@ -9,6 +9,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirebook.landing.report.show import TableSummary
+    from wirebook.landing.runs.batches import CommittedBatch
     from wirebook.landing.runs.report import Report
     from wirebook.landing.stores.locations import AnyPath
 
@@ -121,17 +123,28 @@ def land(  # noqa: PLR0917 (options)
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)
         from wirebook.landing.job import land as land_job  # noqa: PLC0415
         from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
+        from wirebook.landing.stores.locations import location_of  # noqa: PLC0415
         from wirebook.landing.watch.figures import RecentBatches, figures_of  # noqa: PLC0415
+        from wirebook.landing.watch.lineage import RunLineage, file_source  # noqa: PLC0415
 
         recent = RecentBatches()
-        if progress is ProgressFormat.JSON:
-            settings["on_batch"] = lambda batch: print_event(recent.add(figures_of(batch)).to_dict())
+
+        def show(batch: CommittedBatch) -> None:
+            lineage.add(batch.report)
+            if progress is ProgressFormat.JSON:
+                print_event(recent.add(figures_of(batch)).to_dict())
+
         check_format(table_format)
         loaded = load_catalog_to_land(catalog, confluent=confluent)
         before = committed_batches(to)
         bar.begin_step("reading the list of source files")
         runner = bar.runner(local=local)
-        report = land_job(path, loaded, to, runner=runner, endpoint=endpoint, progress=bar, **settings)
+        job = f"land.{location_of(to).absolute().name}"
+        lineage = RunLineage(job, [file_source(path)], to, lambda text: print_note_as(progress, text))
+        with nullcontext() if dry_run else lineage:
+            report = land_job(
+                path, loaded, to, runner=runner, endpoint=endpoint, progress=bar, on_batch=show, **settings
+            )
     print_problems_as(progress, report.problems)
     if as_json:
         print_json(report.closing_line())
@@ -140,6 +153,11 @@ def land(  # noqa: PLR0917 (options)
     if with_report and not dry_run:
         report_run(to, before, quiet=as_json)
     return CANNOT_RUN if report.has_errors else OK
+
+
+def print_note_as(progress: ProgressFormat, text: str) -> None:
+    """Print a note on standard error: as text, or as an object between those of batches."""
+    print_event({"message": text}) if progress is ProgressFormat.JSON else print_note(text)
 
 
 def print_problems_as(progress: ProgressFormat, problems: Iterable[Problem]) -> None:

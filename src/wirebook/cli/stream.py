@@ -10,8 +10,8 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -25,6 +25,7 @@ from wirebook.cli.land import (
     IcebergNamespaceOption,
     StageOption,
     check_format,
+    print_note_as,
     print_problems_as,
     print_report,
 )
@@ -41,7 +42,7 @@ from wirebook.cli.options import (
     address_of,
     pairs_of,
 )
-from wirebook.cli.output import print_event, print_json, print_note
+from wirebook.cli.output import print_event, print_json
 from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import load_catalog_to_land
 from wirebook.core.counting import counted
@@ -49,6 +50,7 @@ from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
     from wirebook.landing.watch.figures import BatchFigures
+    from wirebook.spark.stream import StreamJob
 
 POLL_SECONDS: Final = 0.1
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -172,7 +174,7 @@ def stream(  # noqa: PLR0917 (options)
     stop = Stop()
     address = address_of("--metrics-address", metrics_address)
     try:
-        with stop.handling_signals(), _watching(address, endpoint, output) as watched:
+        with stop.handling_signals(), _watching(address, job, output) as watched:
             with ProgressBar("starting Spark", quiet=progress is not ProgressFormat.TEXT) as bar:
                 spark = bar.start_spark(settings)
 
@@ -196,23 +198,32 @@ def stream(  # noqa: PLR0917 (options)
 
 
 @contextmanager
-def _watching(address: tuple[str, int] | None, endpoint: str, output: _Output) -> Iterator[dict[str, Any]]:
-    """Serve metrics while the block runs, if they have an address; yields the callbacks of `run_stream`."""
-    if address is None:
-        yield {"on_batch": output.show}
-        return
-    from wirebook.capture.metrics import MetricsApp, metrics_listener, serving  # noqa: PLC0415 (the extra 'serve')
-    from wirebook.landing.watch.metrics import StreamMetrics  # noqa: PLC0415
+def _watching(address: tuple[str, int] | None, job: StreamJob, output: _Output) -> Iterator[dict[str, Any]]:
+    """Serve metrics, if they have an address, and send events of lineage while the block runs; yields callbacks of
+    `run_stream`."""
+    from wirebook.landing.watch.lineage import RunLineage, kafka_source  # noqa: PLC0415
 
-    metrics = StreamMetrics(endpoint)
+    sources = [kafka_source(job.source.servers, topic) for topic in job.source.topics]
+    with ExitStack() as stack:
+        lineage = RunLineage(f"stream.{job.name}", sources, job.to, output.note, is_streaming=job.continuous)
+        stack.enter_context(lineage)
+        callbacks: dict[str, Any] = {}
+        observers: list[Callable[[BatchFigures], None]] = [lambda batch: lineage.add(batch.report), output.show]
+        if address is not None:
+            from wirebook.capture.metrics import MetricsApp, metrics_listener, serving  # noqa: PLC0415 (the extra 'serve')
+            from wirebook.landing.watch.metrics import StreamMetrics  # noqa: PLC0415
 
-    def show(batch: BatchFigures) -> None:
-        metrics.add(batch)
-        output.show(batch)
+            metrics = StreamMetrics(str(job.options.get("endpoint")))
+            url = stack.enter_context(serving(MetricsApp(metrics, metrics), metrics_listener(address)))
+            output.note(f"metrics at {url}/metrics, health at /healthz and /readyz")
+            observers.insert(0, metrics.add)
+            callbacks["on_broker"] = metrics.set_broker
 
-    with serving(MetricsApp(metrics, metrics), metrics_listener(address)) as url:
-        output.note(f"metrics at {url}/metrics, health at /healthz and /readyz")
-        yield {"on_batch": show, "on_broker": metrics.set_broker}
+        def show(batch: BatchFigures) -> None:
+            for observer in observers:
+                observer(batch)
+
+        yield callbacks | {"on_batch": show}
 
 
 class _Terminated(BaseException):
@@ -276,7 +287,7 @@ class _Output:
 
     def note(self, text: str) -> None:
         """Print a note on standard error."""
-        print_event({"message": text}) if self._progress is ProgressFormat.JSON else print_note(text)
+        print_note_as(self._progress, text)
 
     def show(self, batch: BatchFigures) -> None:
         """Print a batch, and the problems that the batch before it did not have."""

@@ -22,6 +22,7 @@ EXTRAS: Final = {
     "lxml": "xml",
     "nats": "nats",
     "obstore": "stores",
+    "openlineage": "openlineage",
     "paho": "mqtt",
     "pandas": "spark",
     "prometheus_client": "serve",
