@@ -201,9 +201,9 @@ def stream(  # noqa: PLR0917 (options)
 def _watching(address: tuple[str, int] | None, job: StreamJob, output: _Output) -> Iterator[dict[str, Any]]:
     """Serve metrics, if they have an address, and send events of lineage while the block runs; yields callbacks of
     `run_stream`."""
-    from wirebook.landing.watch.lineage import RunLineage, kafka_source  # noqa: PLC0415
+    from wirebook.landing.watch.lineage import RunLineage, topic_source  # noqa: PLC0415
 
-    sources = [kafka_source(job.source.servers, topic) for topic in job.source.topics]
+    sources = [topic_source(job.source.servers, topic) for topic in job.source.topics]
     with ExitStack() as stack:
         lineage = RunLineage(f"stream.{job.name}", sources, job.to, output.note, is_streaming=job.continuous)
         stack.enter_context(lineage)

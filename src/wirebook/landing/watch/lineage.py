@@ -26,7 +26,7 @@ from wirebook.landing.tables.layout import RESOLVED, STAGED
 from wirebook.problems import WirebookError
 from wirebook.problems.extras import library
 
-__all__ = ["RunLineage", "Source", "file_source", "is_configured", "kafka_source"]
+__all__ = ["RunLineage", "Source", "file_source", "is_configured", "topic_source"]
 
 PRODUCER: Final = f"urn:wirebook:{version('wirebook')}"
 CONFIGURATION: Final = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG")
@@ -52,7 +52,7 @@ def file_source(place: AnyPath) -> Source:
     return _dataset(location_of(place))
 
 
-def kafka_source(servers: str, topic: str) -> Source:
+def topic_source(servers: str, topic: str) -> Source:
     """The dataset of a topic."""
     return Source(f"kafka://{servers.split(',', maxsplit=1)[0].strip()}", topic)
 
