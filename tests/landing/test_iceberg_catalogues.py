@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ from wirebook.landing.tables.iceberg_catalog import OWNER, catalog_of, place_for
 from wirebook.problems import WirebookError
 from wirebook.spark.views import view_statements
 
-pytestmark = pytest.mark.xdist_group("s3")
+pytestmark = pytest.mark.xdist_group("iceberg")
 
 NUMBERS = count()
 SECRET = "never-shown-4711"
@@ -305,6 +307,30 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
     return table.scan().to_arrow().to_pylist()
 
 
+def test_forbidden_table_does_not_block_the_others(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyiceberg.exceptions import ForbiddenError
+
+    lake.write("1", lines(20))
+    lake.land()
+    catalog = catalog_of(lake.to).catalog
+    commit = catalog.commit_table
+
+    def forbid(table: Any, *arguments: Any) -> Any:
+        if table.name()[-1] == "a":
+            raise ForbiddenError("ForbiddenException: not authorised to write")
+        return commit(table, *arguments)
+
+    lake.write("2", lines(20, pad="2"))
+    with monkeypatch.context() as patch:
+        patch.setattr(catalog, "commit_table", forbid)
+        (problem,) = lake.land().problems
+    assert (problem.code, problem.file) == ("table-set-aside", str(lake.to / "a"))
+    assert "not authorised to write" in problem.message
+    assert (len(rows(lake, "a")), len(rows(lake, "b"))) == (10, 20)
+    assert lake.land().recovered == {"a": 10}
+    check(lake, 40, ("a", "b"))
+
+
 @pytest.mark.parametrize("lake", ["rest-s3"], indirect=True)
 def test_partitions_are_kept(lake: Workspace) -> None:
     lake.write("1", lines(20))
@@ -393,6 +419,34 @@ def test_catalogue_that_does_not_answer_is_one_error(lake: Workspace, monkeypatc
             lake.land()
         assert SECRET not in str(error.value)
     assert not list((lake.to / "_wirebook").glob("*/*"))
+
+
+def test_catalogue_that_is_silent_is_not_awaited_for_ever(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.startswith("/v1/config"):
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b'{"defaults":{},"overrides":{}}')
+            else:
+                released.wait()
+
+        do_HEAD = do_GET
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    released = threading.Event()
+    monkeypatch.setattr(iceberg_catalog, "ANSWER_SECONDS", 0.2)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
+        threading.Thread(target=server.serve_forever).start()
+        variable = f"PYICEBERG_CATALOG__{str(lake.settings.iceberg_catalog).upper()}__URI"
+        monkeypatch.setenv(variable, f"http://127.0.0.1:{server.server_port}")
+        lake.write("1", lines(2))
+        with pytest.raises(WirebookError, match=r"iceberg-catalog-failed: .*Timeout"):
+            lake.land()
+        released.set()
+        server.shutdown()
 
 
 def test_outage_while_a_batch_enters_its_tables(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

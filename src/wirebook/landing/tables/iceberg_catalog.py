@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,6 +56,9 @@ SQLITE: Final = "wirebook"
 """The name of the catalogue in the folder of a target."""
 NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 MAX_REASON: Final = 300
+CONNECT_SECONDS: Final = 10
+ANSWER_SECONDS: Final = 120
+"""How long a REST catalogue may take for an answer; a commit to a large table may take a minute."""
 FILE_IO: Final = {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
 """By default PyIceberg reads Azure with a package that it does not require."""
 FROM_ENVIRONMENT: Final = {
@@ -290,7 +293,11 @@ def _connected(name: str) -> Catalog:
     from pyiceberg.catalog import load_catalog  # noqa: PLC0415
 
     with catalog_failures(name):
-        return load_catalog(name, **_settings(name))
+        catalog = load_catalog(name, **_settings(name))
+    session: Any = getattr(catalog, "_session", None)  # of a REST catalogue; its requests would wait for ever
+    if session is not None:
+        session.request = partial(session.request, timeout=(CONNECT_SECONDS, ANSWER_SECONDS))
+    return catalog
 
 
 def _settings(name: str) -> dict[str, Any]:
@@ -299,10 +306,10 @@ def _settings(name: str) -> dict[str, Any]:
 
     settings = _configured(name)
     if settings is None:
-        message = f"PyIceberg's configuration has no catalogue '{name}'"
+        known = Config().get_known_catalogs()
+        message = f"PyIceberg's configuration has no catalogue '{name}'; it has {', '.join(sorted(known)) or 'none'}"
         variable = f"PYICEBERG_CATALOG__{name.upper().replace('-', '_')}__URI"
         hint = f"add it to ~/.pyiceberg.yaml, or set {variable}"
-        known = Config().get_known_catalogs()
         raise WirebookError(Problem("iceberg-catalog-failed", message, expected=known, actual=name, hint=hint))
     return settings
 
