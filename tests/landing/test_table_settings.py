@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from tests.landing.test_table_formats import iceberg_table
+from tests.landing.workspace import LocalRunner as HereRunner
 from wirebook.landing import land, replay
-from wirebook.landing.report.show import tables_in
+from wirebook.landing.job import catalogue_of, load_catalog, run_settings
+from wirebook.landing.report.show import first_rows, tables_in
+from wirebook.landing.runs.land import land_files
+from wirebook.landing.runs.target import Target
+from wirebook.landing.tables import formats
 from wirebook.landing.tables.names import assign_names, readable_name
+from wirebook.landing.tables.partitions import DayPartition
 from wirebook.landing.tables.settings import read_table_settings
 from wirebook.problems import WirebookError
+from wirebook.spark.views import view_statements
 
 PLACED, PAID = "/messagegroups/shop.orders/messages/shop.orders.placed", "/messagegroups/shop.orders/messages/paid"
 OTHER = "/messagegroups/shop-orders/messages/paid"
@@ -40,6 +51,10 @@ def event(xid: str, number: int, time: str | None = "2026-11-22T23:30:00Z", **da
     return attributes | ({"time": time} if time else {}) | {"data": {"n": number} | data}
 
 
+class Stopped(Exception):
+    """A run was stopped at a point of its commit."""
+
+
 class Shop:
     """A folder of events and a target."""
 
@@ -61,6 +76,30 @@ class Shop:
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)
+
+
+def read(shop: Shop, name: str, day: date | None = None) -> tuple[list[int], int]:
+    """The numbers of the events in a table, or of a day, for a reader of its format, and how many files it reads."""
+    folder = shop.to / name
+    if (folder / "_delta_log").exists():
+        from deltalake import DeltaTable
+
+        table = DeltaTable(str(folder))
+        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        files = [action for action in actions if day in (None, action.get("partition.event_day"))]
+        filters = [("event_day", "=", day)] if day else None
+        return sorted(table.to_pyarrow_table(filters=filters)["n"].to_pylist()), len(files)
+    if (folder / "metadata").exists():
+        loaded = iceberg_table(shop.to, name)
+        condition = f"ce_time >= '{day}T00:00:00+00:00' and ce_time <= '{day}T23:59:59.999999+00:00'"
+        scan = loaded.scan(row_filter=condition) if day else loaded.scan()
+        return sorted(scan.to_arrow()["n"].to_pylist()), len(list(scan.plan_files()))
+    import duckdb
+
+    source = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true, filename = true)"
+    condition = f"event_day = '{day}'" if day else "true"
+    rows = duckdb.sql(f"SELECT n, filename FROM {source} WHERE {condition}").fetchall()
+    return sorted(row[0] for row in rows), len({row[1] for row in rows})
 
 
 # -- names ------------------------------------------------------------------------------------------------------------
@@ -208,3 +247,148 @@ def test_mistakes_are_reported_with_their_place(tmp_path: Path, text: str, expec
 def test_missing_settings_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(WirebookError, match=r"cannot read the table settings .*No such file"):
         read_table_settings(tmp_path / "none.yaml")
+
+
+# -- partitions -------------------------------------------------------------------------------------------------------
+
+BY_DAY = {"defaults": {"partition": "event-day"}}
+TIMES = ("2026-11-20T23:59:59.999999Z", "2026-11-21T00:00:00Z", "2026-11-21T23:30:00-02:00", None)
+"""The day before midnight, the day after it, the next day by UTC alone, and no time."""
+
+
+@pytest.fixture(params=["parquet", "delta", "iceberg"])
+def table_format(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def test_readers_skip_the_files_of_other_days(shop: Shop, table_format: str) -> None:
+    events = [event(PAID, number, TIMES[number % 4]) for number in range(8)]
+    shop.land(registry(PAID), *events, tables=BY_DAY, table_format=table_format)
+    shop.land(registry(PAID), event(PAID, 8, TIMES[1]))
+    name = "shop_orders__paid"
+    assert read(shop, name) == ([*range(9)], 5)
+    assert read(shop, name, date(2026, 11, 20)) == ([0, 4], 1)
+    assert read(shop, name, date(2026, 11, 21)) == ([1, 5, 8], 2)
+    assert read(shop, name, date(2026, 11, 22)) == ([2, 6], 1)
+    [summary] = tables_in(shop.to)
+    assert sorted(first_rows(summary, 99)["n"].to_pylist()) == [*range(9)]
+
+
+@pytest.mark.parametrize("point", ["begun", "staged", "committed", "moved", "tabled"])
+def test_partitioned_rows_land_once_when_a_run_is_stopped(shop: Shop, table_format: str, point: str) -> None:
+    catalogue = registry(PAID)
+    shop.land(catalogue, event(PAID, 0, TIMES[0]), tables=BY_DAY, table_format=table_format)
+
+    def stop(reached: str) -> None:
+        if reached == point:
+            raise Stopped
+
+    lines = (json.dumps(event(PAID, number, TIMES[number % 4])) for number in range(1, 8))
+    (shop.source / "more.jsonl").write_text("\n".join(lines) + "\n")
+    loaded = load_catalog(catalogue)
+    with pytest.raises(Stopped):
+        land_files(run_settings(loaded, None, {}), shop.source, catalogue_of(loaded), Target(shop.to, stop))
+    shop.land(catalogue)
+    assert read(shop, "shop_orders__paid")[0] == [*range(8)]
+
+
+def test_existing_table_stays_without_partition(shop: Shop, table_format: str) -> None:
+    shop.land(registry(PAID), event(PAID, 1), table_format=table_format)
+    shop.land(registry(PAID, PLACED), event(PAID, 2), event(PLACED, 3), tables=BY_DAY)
+    assert {table.name: table.day is not None for table in tables_in(shop.to)} == {
+        "shop_orders__paid": False,
+        "shop_orders_placed": True,
+    }
+    assert read(shop, "shop_orders__paid")[0] == [1, 2]
+    [problem] = problems({"tables": {PAID: {"partition": "event-day"}}}, shop)
+    assert "'shop_orders__paid' is not partitioned, so its partition cannot become 'event-day'" in problem
+
+
+def test_days_beyond_the_limit_are_staged(shop: Shop, table_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "MAX_DAYS", 3)
+    events = [event(PAID, number, f"2026-01-{1 + number // 2:02}T00:00:00Z") for number in range(19)]
+    report = shop.land(registry(PAID), *events, tables=BY_DAY, table_format=table_format, runner=HereRunner())
+    assert report.staged == {"shop_orders__paid": 13}
+    [summary] = tables_in(shop.to)
+    assert (summary.rows, summary.staged, len(summary.files)) == (19, 13, 3)
+    assert sorted(first_rows(summary, 99)["n"].to_pylist()) == [*range(19)]
+
+
+def test_views_have_the_day_also_of_staged_rows(shop: Shop) -> None:
+    import duckdb
+
+    shop.land(registry(PAID), *(event(PAID, n, TIMES[n % 4]) for n in range(8)), tables=BY_DAY, stage_below=4)
+    shop.land(registry(PAID), *(event(PAID, n, TIMES[n % 4]) for n in range(8, 10)), stage_below=4)
+    shop.land(registry(PAID, PLACED), event(PLACED, 1, TIMES[2]), stage_below=4)
+    with duckdb.connect() as database:
+        for statement in view_statements(shop.to, "duckdb"):
+            database.execute(statement)
+        query = "SELECT event_day, count(*) FROM shop_orders__paid GROUP BY 1 ORDER BY 1 NULLS LAST"
+        days = [date(2026, 11, 20), date(2026, 11, 21), date(2026, 11, 22), None]
+        assert database.execute(query).fetchall() == [*zip(days, (3, 3, 2, 2), strict=True)]
+        assert database.execute("SELECT event_day, n FROM shop_orders_placed").fetchall() == [(days[2], 1)]
+        one_day = "EXPLAIN ANALYZE SELECT n FROM shop_orders__paid WHERE event_day = DATE '2026-11-20'"
+        assert "Scanning Files: 2/6" in database.execute(one_day).fetchall()[0][1]
+
+
+def test_field_with_the_name_of_the_partition_gets_the_name(shop: Shop, table_format: str) -> None:
+    dated = registry(PAID, properties={"n": {"type": "integer"}, "event_day": {"type": "string"}})
+    shop.land(dated, event(PAID, 1, event_day="Sunday"), tables=BY_DAY, table_format=table_format)
+    [summary] = tables_in(shop.to)
+    assert summary.day == DayPartition("ce_time", "event_day_")
+    assert first_rows(summary, 1)["event_day"].to_pylist() == ["Sunday"]
+
+
+def test_field_that_gets_the_name_of_the_partition_later_conflicts(shop: Shop, table_format: str) -> None:
+    shop.land(registry(PAID), event(PAID, 1), tables=BY_DAY, table_format=table_format)
+    dated = registry(PAID, properties={"n": {"type": "integer"}, "event_day": {"type": "string"}})
+    report = shop.land(dated, event(PAID, 2, event_day="Sunday"))
+    assert report.reasons == {"columns-changed": 1}
+
+
+# -- files and properties ---------------------------------------------------------------------------------------------
+
+
+def test_rows_are_sorted_and_row_groups_limited(shop: Shop, table_format: str) -> None:
+    events = [event(PAID, number * 7 % 10, f"2026-11-20T0{number * 3 % 10}:00:00Z") for number in range(10)]
+    options = {"sort": ["ce_time", "_file", "unknown"], "row_group_rows": 4}
+    shop.land(registry(PAID), *events, tables={"defaults": options}, table_format=table_format)
+    [file] = tables_in(shop.to)[0].files
+    times = pq.read_table(file, partitioning=None)["ce_time"].to_pylist()
+    assert times == sorted(times)
+    metadata = pq.read_metadata(file)
+    assert [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)] == [4, 4, 2]
+
+
+def test_properties_are_set_and_changed(shop: Shop) -> None:
+    from deltalake import DeltaTable
+
+    name, folder = "delta.deletedFileRetentionDuration", shop.to / "shop_orders__paid"
+    for hours in (30, 40):
+        settings = {"defaults": {"properties": {name: f"interval {hours} days"}}}
+        shop.land(registry(PAID), event(PAID, hours), tables=settings, table_format="delta")
+        assert DeltaTable(str(folder)).metadata().configuration == {name: f"interval {hours} days"}
+    assert read(shop, "shop_orders__paid")[0] == [30, 40]
+
+
+def test_iceberg_properties_are_set(shop: Shop) -> None:
+    settings = {"tables": {PAID: {"properties": {"write.target-file-size-bytes": "1000000"}}}}
+    shop.land(registry(PAID), event(PAID, 1), tables=settings, table_format="iceberg")
+    assert iceberg_table(shop.to, "shop_orders__paid").properties["write.target-file-size-bytes"] == "1000000"
+
+
+@pytest.mark.parametrize(
+    ("table_format", "properties", "reason"),
+    [
+        ("parquet", {"a": "b"}, "folders of Parquet files have no properties"),
+        ("delta", {"delta.enableTypeWidening": "true"}, "deltalake cannot write tables with them"),
+        ("delta", {"delta.columnMapping.mode": "name"}, "'delta.columnMapping.mode' cannot be set"),
+        ("iceberg", {"wirebook.batch": "9"}, "'wirebook.batch' is a property that Wirebook sets"),
+    ],
+)
+def test_impossible_properties_are_refused(shop: Shop, table_format: str, properties: Any, reason: str) -> None:
+    tables = {"defaults": {"properties": properties}}
+    with pytest.raises(WirebookError, match="table-settings") as raised:
+        shop.land(registry(PAID), event(PAID, 1), tables=tables, table_format=table_format)
+    assert reason in raised.value.problems[0].message
+    assert not (shop.to / "shop_orders__paid").exists()

@@ -21,6 +21,7 @@ from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import Location, local_path, location_of
 from wirebook.landing.tables.iceberg import full_name, newest_metadata
 from wirebook.landing.tables.layout import STAGED
+from wirebook.landing.tables.partitions import DayPartition
 from wirebook.landing.tables.sqltypes import (
     duck_members,
     duck_name,
@@ -63,7 +64,9 @@ class Views:
     def in_spark(self, table: TableSummary) -> Iterator[str]:
         """Temporary views, because a session may have no catalogue that stores views."""
         schema = _schema_of(table)
-        names = ", ".join(spark_name(name) for name in schema.names)
+        day = table.day if self._format != "iceberg" else None
+        partition = [] if day is None else [pa.field(day.column, pa.date32())]
+        names = ", ".join(spark_name(name) for name in (*schema.names, *(field.name for field in partition)))
         parts = []
         if table.files:
             folder = self._folder / table.name
@@ -74,15 +77,18 @@ class Views:
             else:
                 source = spark_name(f"_files_of_{table.name}")
                 path = spark_text(_escaped(folder))
-                yield f"{_temporary(source)} ({spark_ddl(schema)}) USING parquet OPTIONS (path {path})"
+                columns = spark_ddl([*schema, *partition])
+                yield f"{_temporary(source)} ({columns}) USING parquet OPTIONS (path {path})"
             parts.append(f"SELECT {names} FROM {source}")
         if table.staged:
-            parts.append(self._spark_staged(table.name, schema))
+            parts.append(self._spark_staged(table.name, schema, day))
         yield f"{_temporary(spark_name(table.name))} AS\n" + "\nUNION ALL\n".join(parts)
 
-    def _spark_staged(self, name: str, schema: pa.Schema) -> str:
+    def _spark_staged(self, name: str, schema: pa.Schema, day: DayPartition | None) -> str:
         own = {field.name for field in own_columns(schema, self._staged)}
         columns = ", ".join((f"{ROW}." if field in own else "") + spark_name(field) for field in schema.names)
+        if day:
+            columns += f", to_date(to_utc_timestamp({spark_name(day.source)}, current_timezone())) AS {day.column}"
         members = spark_members(own_columns(schema, self._staged), "`row`") if own else "NULL"
         chosen = f"SELECT *, {members} AS {ROW} FROM `{STAGED}` WHERE `table` = {spark_text(name)}"
         return f"SELECT {columns} FROM ({chosen})"
@@ -92,20 +98,25 @@ class Views:
         schema = _schema_of(table)
         parts = []
         if table.staged:
-            parts.append(self._duck_staged(table.name, schema))
+            parts.append(self._duck_staged(table.name, schema, table.day if self._format != "iceberg" else None))
         if table.files:
-            parts.append(f"SELECT * FROM {self._duck_source(table.name)}")
+            # A row without a time is in the partition __HIVE_DEFAULT_PARTITION__.
+            day = table.day if self._format == "parquet" else None
+            columns = f"* REPLACE (TRY_CAST({day.column} AS DATE) AS {day.column})" if day else "*"
+            parts.append(f"SELECT {columns} FROM {self._duck_source(table.name, day)}")
         yield f"CREATE OR REPLACE VIEW {duck_name(table.name)} AS\n" + "\nUNION ALL BY NAME\n".join(parts)
 
-    def _duck_source(self, name: str) -> str:
+    def _duck_source(self, name: str, day: DayPartition | None) -> str:
         folder = self._folder / name
         if self._format == "delta":
             return f"delta_scan({duck_text(str(folder))})"
         if self._format == "iceberg":
             return f"iceberg_scan({duck_text(newest_metadata(folder))})"
-        return f"read_parquet({duck_text(f'{folder}/*.parquet')}, union_by_name = true, hive_partitioning = false)"
+        hive = f"true, hive_types = {{{day.column}: VARCHAR}}" if day else "false"
+        files = duck_text(f"{folder}/{'*/' if day else ''}*.parquet")
+        return f"read_parquet({files}, union_by_name = true, hive_partitioning = {hive})"
 
-    def _duck_staged(self, name: str, schema: pa.Schema) -> str:
+    def _duck_staged(self, name: str, schema: pa.Schema, day: DayPartition | None) -> str:
         own = {field.name for field in own_columns(schema, self._staged)}
         columns = ", ".join(
             f"{duck_value(f'{ROW}.{duck_name(field.name)}', field.type)} AS {duck_name(field.name)}"
@@ -113,6 +124,8 @@ class Views:
             else duck_name(field.name)
             for field in schema
         )
+        if day:
+            columns += f", ({duck_name(day.source)} AT TIME ZONE 'UTC')::DATE AS {day.column}"
         members = duck_members(own_columns(schema, self._staged), '"row"::JSON') if own else "NULL"
         chosen = f'SELECT *, {members} AS {ROW} FROM {STAGED} WHERE "table" = {duck_text(name)}'
         return f"SELECT {columns} FROM ({chosen})"

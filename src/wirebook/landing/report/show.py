@@ -15,6 +15,7 @@ from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import conform
 from wirebook.landing.tables.formats import TableFormat
 from wirebook.landing.tables.layout import NO_DEFINITION, STAGED
+from wirebook.landing.tables.partitions import DayPartition
 from wirebook.landing.tables.staged import read_staged, rows_by_table
 from wirebook.problems import Problem, WirebookError
 
@@ -26,7 +27,8 @@ class TableSummary:
     """One table.
 
     Shape: `definition` is None for `dead_letters`, `resolved` and `staged`. `schema` is None for the schema of the
-    files; older files may lack columns. `staged` of the rows are in `staged_files`, the files of the staging table.
+    files; older files may lack columns. `day` is the partition. `staged` of the rows are in `staged_files`, the files
+    of the staging table.
     """
 
     name: str
@@ -35,6 +37,7 @@ class TableSummary:
     files: tuple[Location, ...]
     schema: pa.Schema | None = None
     staged: int = 0
+    day: DayPartition | None = None
     staged_files: tuple[Location, ...] = ()
 
 
@@ -72,8 +75,8 @@ def _summary(
 ) -> TableSummary:
     files = tuple(table_format.files(path))
     rows = sum(pq.read_metadata(parquet_source(file)).num_rows for file in files) + staged
-    definition, schema = (entry.xid, entry.schema) if entry else (None, None)
-    return TableSummary(path.name, definition, rows, files, schema, staged, staged_files if staged else ())
+    definition, schema, day = (entry.xid, entry.schema, entry.traits.day) if entry else (None, None, None)
+    return TableSummary(path.name, definition, rows, files, schema, staged, day, staged_files if staged else ())
 
 
 def find_table(tables: Iterable[TableSummary], name: str) -> TableSummary:

@@ -14,8 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+
+import pyarrow as pa
 
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.chunks import EngineFactory
@@ -29,16 +32,17 @@ from wirebook.landing.runs.checks import (
 )
 from wirebook.landing.runs.ledger import LedgerEntry
 from wirebook.landing.runs.report import Report
-from wirebook.landing.runs.target import BatchRun, DeadLetterFilter, Manifest, PendingBatch, Target
+from wirebook.landing.runs.target import BatchRun, DeadLetterFilter, Manifest, PendingBatch, TableEntry, Target
 from wirebook.landing.runs.task import Job, ReplaySelection, TaskResult
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.all_formats import FORMATS
-from wirebook.landing.tables.formats import StagedFile
+from wirebook.landing.tables.formats import NO_TRAITS, StagedFile, TableTraits
 from wirebook.landing.tables.iceberg_catalog import TargetCatalog, place_for, place_of, remember
 from wirebook.landing.tables.layout import STAGED
 from wirebook.landing.tables.names import assign_names
+from wirebook.landing.tables.partitions import partition_of
 from wirebook.landing.tables.settings import TableSettings
 from wirebook.landing.tables.staged import StagingPolicy, rows_by_table
 from wirebook.problems import Problem, WirebookError
@@ -185,6 +189,29 @@ class Batches:
         fixed = settings.fixed_names(xids, existing)
         return assign_names(xids, existing, fixed, settings.rule)
 
+    def check_table_settings(self) -> None:
+        """Check the settings of this run against the tables and their format.
+
+        Raises: table-settings
+        """
+        settings = self.settings.table_settings
+        if settings is None:
+            return
+        problems = [
+            problem
+            for entry in self.target.tables().values()
+            if entry.xid in settings.tables
+            for problem in settings.contradictions(entry.xid, entry.table, entry.traits.day, entry.columns)
+        ]
+        for options in (settings.defaults, *settings.tables.values()):
+            if options.properties and (reason := self.table_format.check_properties(options.properties)):
+                hint = f"the properties are: {', '.join(options.properties)}"
+                message = f"tables of the format '{self.table_format.name}' cannot have these properties: {reason}"
+                problems.append(Problem("table-settings", message, actual=options.properties, hint=hint))
+        if problems:
+            raise WirebookError(*problems)
+        self.table_names()
+
     def run(self, pending: PendingBatch, document: bytes, tasks: Tasks) -> list[TaskResult]:
         """Run tasks of a batch and return their results.
 
@@ -238,6 +265,7 @@ class Batches:
             format=self.table_format.name,
             tables=tables.absolute() if (tables := self.target.table_list()) else None,
             names=pending.names,
+            table_settings=pending.table_settings,
             staging_policy=self._staging_policy(pending.stage_below),
             sizes=self.settings.sizes,
             dead_letters=self._replay_selection(pending.chosen) if pending.chosen else None,
@@ -321,7 +349,7 @@ class Batches:
             table_settings=None if pending.table_settings == self._history.table_settings else pending.table_settings,
             files=files,
             staged=dict(total_counts(result.staged for result in results)),
-            tables=list(table_entries(results, self.target.tables())),
+            tables=list(table_entries(results, self.target.tables(), partial(_traits, pending.table_settings))),
             entries=entries,
             frame=pending.frame,
             offsets=total_offsets(results),
@@ -336,6 +364,16 @@ class Batches:
         if file.table == STAGED:
             return rows_by_table([staging / file.path])
         return {file.table: self.table_format.count(staging / file.path)}
+
+
+def _traits(settings: TableSettings, before: TableEntry | None, xid: str | None, arrow: bytes) -> TableTraits:
+    """What a table has beside its columns. The partition of an existing table stays."""
+    if xid is None:
+        return NO_TRAITS
+    options = settings.of(xid)
+    schema = pa.ipc.read_schema(pa.py_buffer(arrow))
+    day = before.traits.day if before else partition_of(options.partition, schema)
+    return TableTraits(day=day, properties=options.properties or {})
 
 
 def _format(settings: RunSettings, target: Target) -> str:

@@ -13,6 +13,7 @@ from wirebook.landing.runs.plan import unfinished_line
 from wirebook.landing.runs.target import TableEntry
 from wirebook.landing.runs.task import SplitResult, TaskResult
 from wirebook.landing.sources.splits import FileSplit
+from wirebook.landing.tables.formats import NO_TRAITS, TableTraits
 from wirebook.landing.tables.layout import RESOLVED
 from wirebook.problems import Problem, WirebookError
 
@@ -137,8 +138,13 @@ def total_offsets(results: Iterable[TaskResult]) -> Offsets:
     return total
 
 
-def table_entries(results: Iterable[TaskResult], known: Mapping[str, TableEntry]) -> Iterator[TableEntry]:
-    """The tables with rows in `results` that are new or whose columns changed.
+def table_entries(
+    results: Iterable[TaskResult],
+    known: Mapping[str, TableEntry],
+    traits_of: Callable[[TableEntry | None, str | None, bytes], TableTraits] = lambda *_: NO_TRAITS,
+) -> Iterator[TableEntry]:
+    """The tables with rows in `results` that are new or that changed. `traits_of` returns the traits of a table from
+    its entry, if it exists, its definition and its columns.
 
     Raises: not-conserved if two tasks disagree on columns
     """
@@ -152,5 +158,7 @@ def table_entries(results: Iterable[TaskResult], known: Mapping[str, TableEntry]
                     Problem("not-conserved", f"table '{table}' has different columns in two tasks of one batch")
                 )
     for table, schema in columns.items():
-        if table not in known or known[table].arrow != TableEntry.encoded(schema):
-            yield TableEntry.of(table, definitions.get(table), schema)  # dead letters have no definition
+        before, xid = known.get(table), definitions.get(table)  # dead letters have no definition
+        traits = traits_of(before, xid, schema)
+        if before is None or before.arrow != TableEntry.encoded(schema) or before.traits != traits:
+            yield TableEntry.of(table, xid, schema, traits)

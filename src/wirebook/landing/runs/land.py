@@ -80,8 +80,7 @@ class Run:
         """
         if not self._settings.dry_run:
             self._recover()
-        if self._settings.table_settings is not None:
-            self._batches.table_names()
+        self._batches.check_table_settings()
 
     def _recover(self) -> None:
         """Finish committed batches first, then the pending one with the catalogue that it began with."""

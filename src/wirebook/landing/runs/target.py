@@ -45,7 +45,15 @@ from wirebook.landing.stores.locations import Location, files_in
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
-from wirebook.landing.tables.formats import CommitFailed, StagedFile, by_table, clear_aside, move_aside
+from wirebook.landing.tables.formats import (
+    NO_TRAITS,
+    CommitFailed,
+    StagedFile,
+    TableTraits,
+    by_table,
+    clear_aside,
+    move_aside,
+)
 from wirebook.landing.tables.layout import RESOLVED, STAGED
 from wirebook.landing.tables.settings import TableSettings
 from wirebook.problems import Problem, WirebookError
@@ -107,19 +115,20 @@ class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A table in `tables.json`.
 
     Shape: `xid` is the XID of its definition, None for `dead_letters`, `resolved` and `staged`. `columns` maps names to
-    types for readers; `arrow` is the serialised Arrow schema as base64.
+    types for readers; `arrow` is the serialised Arrow schema as base64. `traits` are what the table has beside columns.
     """
 
     table: str
     xid: str | None
     columns: dict[str, str]
     arrow: str
+    traits: TableTraits = NO_TRAITS
 
     @staticmethod
-    def of(table: str, xid: str | None, arrow: bytes) -> TableEntry:
+    def of(table: str, xid: str | None, arrow: bytes, traits: TableTraits = NO_TRAITS) -> TableEntry:
         """The entry of a table, from its serialised Arrow schema."""
         columns, encoded = _described(arrow)
-        return TableEntry(table=table, xid=xid, columns=columns, arrow=encoded)
+        return TableEntry(table=table, xid=xid, columns=columns, arrow=encoded, traits=traits)
 
     @staticmethod
     def encoded(arrow: bytes) -> str:
@@ -408,9 +417,7 @@ class Target:
         files = dict(by_table(manifest.files))
         with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
             run = pool.map if isinstance(self.root, ObjectPath) else map
-            for _ in run(
-                lambda table: self._enter(manifest, table, files[table], tables[table].schema, again=again), files
-            ):
+            for _ in run(lambda table: self._enter(manifest, tables[table], files[table], again=again), files):
                 self.at("moved")
         if manifest.tables:
             entries = [tables[name] for name in sorted(tables)]
@@ -430,7 +437,7 @@ class Target:
         tables = self.tables()
         files = {table: staged for table, staged in by_table(manifest.files) if table in names}
         for table, staged in files.items():
-            self._enter(manifest, table, staged, tables[table].schema, again=True)
+            self._enter(manifest, tables[table], staged, again=True)
         self._record_aside(manifest.batch, files)
         return self._landed(chain.from_iterable(files.values()))
 
@@ -442,19 +449,19 @@ class Target:
                 landed[file.table] += file.rows
         return landed
 
-    def _enter(
-        self, manifest: Manifest, table: str, files: list[StagedFile], schema: pa.Schema, *, again: bool
-    ) -> None:
+    def _enter(self, manifest: Manifest, entry: TableEntry, files: list[StagedFile], *, again: bool) -> None:
         """Commit files to a table, or set them aside. They may have been set aside before, if this is done `again`.
 
         Raises: broken-target
         """
+        table = entry.table
         staging, aside = self.staging(manifest.batch), self.records.location(f"aside/{manifest.batch}/{table}")
         kept = files_in(aside) if again else []
         paths = [aside / file.name if file.name in kept else staging / file.path for file in files]
         if table not in self._blocked:
             try:
-                FORMATS[manifest.format].commit(self.root / table, manifest.batch, paths, schema)
+                table_format, folder = FORMATS[manifest.format], self.root / table
+                table_format.commit(folder, manifest.batch, paths, entry.schema, entry.traits)
             except (CommitFailed, PermissionError) as error:
                 if table == RESOLVED:  # dead letters would land twice
                     raise WirebookError(_broken(self.root / table, error)) from error

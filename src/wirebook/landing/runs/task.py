@@ -26,7 +26,7 @@ from wirebook.landing.chunks import Chunk, Engine, EngineFactory, Landed, TableB
 from wirebook.landing.runs.dead_letters import MessageTwice, ReplaySelection, read_dead_letters, resolve
 from wirebook.landing.runs.joined_chunks import JoinedChunks
 from wirebook.landing.runs.offsets import Offsets
-from wirebook.landing.runs.target import load_tables
+from wirebook.landing.runs.target import TableEntry, load_tables
 from wirebook.landing.sources.byte_streams import SourceChanged
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
 from wirebook.landing.sources.reading import Progress, read_split
@@ -35,8 +35,10 @@ from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import EvolvingEngine
-from wirebook.landing.tables.formats import NO_STAGING, StagedFile, TableSpool
+from wirebook.landing.tables.formats import NO_STAGING, PLAIN, StagedFile, TableSpool, WriteOptions
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
+from wirebook.landing.tables.partitions import partition_of
+from wirebook.landing.tables.settings import NO_SETTINGS, TableSettings
 from wirebook.landing.tables.staged import StagingPolicy
 from wirebook.problems import WirebookError
 
@@ -62,7 +64,8 @@ class Job:
 
     Shape: `catalogue` is compressed JSON. `staging` is where tasks write files, None in a dry run. `progress_folder` is
     where they write how far they are. `tables` is the list of the target's tables, and `names` has those of other
-    definitions as in `assign_names`; None leaves them to the engine. `staging_policy` chooses the
+    definitions as in `assign_names`; None leaves them to the engine. `table_settings` are those of the target.
+    `staging_policy` chooses the
     tables whose rows are staged. With `dead_letters` the splits are row groups of dead-letter files.
     """
 
@@ -75,6 +78,7 @@ class Job:
     format: str = "parquet"
     tables: Location | None = None
     names: Mapping[str, str] | None = None
+    table_settings: TableSettings = NO_SETTINGS
     staging_policy: StagingPolicy = NO_STAGING
     sizes: Sizes = DEFAULT_SIZES
     dead_letters: ReplaySelection | None = None
@@ -221,7 +225,13 @@ class Task:
         if job.staging is None:
             return None
         if isinstance(job.staging, ObjectPath):
-            return TableSpool(FORMATS[job.format], job.staging, self._prefix, staging_policy=job.staging_policy)
+            return TableSpool(
+                FORMATS[job.format],
+                job.staging,
+                self._prefix,
+                options_of=self._write_options,
+                staging_policy=job.staging_policy,
+            )
         if not job.staging.is_dir():  # the driver has created it
             message = f"a worker does not see the folder '{job.staging}', which the driver has created"
             raise TaskError(
@@ -232,21 +242,36 @@ class Task:
             job.staging / self._name,
             self._prefix,
             base=f"{self._name}/",
+            options_of=self._write_options,
             staging_policy=job.staging_policy,
         )
 
     @cached_property
+    def _tables(self) -> dict[str, TableEntry]:
+        """The existing tables, which do not change while a batch runs."""
+        return load_tables(self._job.tables)
+
+    def _write_options(self, table: str, xid: str | None, schema: pa.Schema) -> WriteOptions:
+        """How the files of a table are written."""
+        if xid is None:
+            return PLAIN
+        options = self._job.table_settings.of(xid)
+        is_new = table not in self._tables
+        day = partition_of(options.partition, schema) if is_new else self._tables[table].traits.day
+        return WriteOptions(day, tuple(options.sort or ()), options.row_group_rows)
+
+    @cached_property
     def _engine(self) -> Engine:
-        """The engine. The columns of existing tables do not change while a batch runs."""
-        job = self._job
-        tables = load_tables(job.tables)
+        """The engine, with the tables of the target."""
+        job, tables = self._job, self._tables
 
         def existing(name: str) -> pa.Schema | None:
             return tables[name].schema if name in tables else None
 
         known = {entry.xid: entry.table for entry in tables.values() if entry.xid is not None}
         names = None if job.names is None else dict(job.names) | known
-        return EvolvingEngine(job.factory(job.unpack(), job.options), existing, FORMATS[job.format], names)
+        partitions = {entry.table: entry.traits.day.column for entry in tables.values() if entry.traits.day}
+        return EvolvingEngine(job.factory(job.unpack(), job.options), existing, FORMATS[job.format], names, partitions)
 
     def land(self, split: FileSplit, *, dry: bool = False) -> SplitResult:
         """Land the messages of a split, some of them together with those of the next ones; if `dry`, only read it.

@@ -8,7 +8,8 @@ Spec: docs/land.md#delta-lake; docs/decisions/0059
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
@@ -18,7 +19,17 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
 from wirebook.landing.tables.delta_statistics import file_statistics
-from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, Upkeep, UpkeepOptions, place_files, sync_new
+from wirebook.landing.tables.formats import (
+    NO_TRAITS,
+    CommitFailed,
+    ParquetFormat,
+    TableTraits,
+    Upkeep,
+    UpkeepOptions,
+    place_files,
+    sync_new,
+)
+from wirebook.landing.tables.partitions import NO_DAY, DayPartition, day_in_name
 from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
@@ -39,11 +50,34 @@ class DeltaFormat(ParquetFormat):
     def check(self, root: Location) -> None:  # noqa: ARG002 (any)
         library("deltalake")
 
+    def check_properties(self, properties: Mapping[str, str]) -> str | None:
+        """Try them with an empty table in a temporary folder: some need table features that `deltalake` lacks."""
+        from deltalake import DeltaTable, Schema  # noqa: PLC0415
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+        if "delta.columnMapping.mode" in properties:
+            return "Wirebook writes the names of columns into files, so 'delta.columnMapping.mode' cannot be set"
+        columns = Schema.from_arrow(pa.schema([("a", pa.int64())]))
+        with TemporaryDirectory() as folder:
+            try:
+                table = DeltaTable.create(folder, columns, configuration=dict(properties))
+                table.create_write_transaction([], "append", columns)
+            except DeltaError as error:
+                return f"deltalake cannot write tables with them: {error}"
+        return None
+
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:  # noqa: ARG002 (whatever they are)
         """Always False: type widening is a table feature that few readers support."""
         return False
 
-    def commit(self, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
+    def commit(
+        self,
+        folder: Location,
+        batch: int,
+        files: Sequence[Location],
+        schema: pa.Schema,
+        traits: TableTraits = NO_TRAITS,
+    ) -> None:
         from deltalake import DeltaTable  # noqa: PLC0415 (an extra)
         from deltalake.exceptions import DeltaError, TableNotFoundError  # noqa: PLC0415
 
@@ -53,9 +87,10 @@ class DeltaFormat(ParquetFormat):
             try:
                 table = DeltaTable(str(folder), storage_options=STORAGE)
             except TableNotFoundError:
-                _create(folder, batch, files, schema)
+                _create(folder, batch, files, schema, traits)
             else:
-                _append(table, folder, batch, files, schema)
+                if (table.transaction_version(APPLICATION) or 0) < batch:
+                    _append(table, batch, _actions(folder, files, traits.day), schema, traits)
         except DeltaError as error:
             raise CommitFailed(str(error)) from error
         sync_new(folder / "_delta_log", started)
@@ -96,34 +131,44 @@ def _small_files(table: DeltaTable, target_bytes: int) -> int:
     return small if small > 1 else 0
 
 
-def _create(folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
+def _create(folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema, traits: TableTraits) -> None:
     from deltalake import Schema  # noqa: PLC0415
     from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
 
-    actions = _actions(folder, files)
+    day = traits.day
+    columns = schema if day is None else schema.append(pa.field(day.column, pa.date32()))
     create_table_with_add_actions(
         str(folder),
-        Schema.from_arrow(schema),
-        actions,
+        Schema.from_arrow(columns),
+        _actions(folder, files, day),
+        partition_by=None if day is None else [day.column],
+        configuration=traits.properties or None,
         storage_options=STORAGE,
         commit_properties=_properties(batch),
     )
 
 
-def _append(table: DeltaTable, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
-    """Add files that the table does not have. New columns are added in a transaction before, which may succeed
-    alone."""
+def _append(table: DeltaTable, batch: int, actions: list[Any], schema: pa.Schema, traits: TableTraits) -> None:
+    """Add files that the table does not have. New columns and properties are set in transactions before, which may
+    succeed alone."""
     from deltalake import Schema  # noqa: PLC0415
 
-    if (table.transaction_version(APPLICATION) or 0) >= batch:
-        return
     target_schema = Schema.from_arrow(schema)
     known = {field.name: field for field in table.schema().fields}
     added = [field for field in target_schema.fields if known.get(field.name) != field]
     if added:
         table.alter.add_columns(added)
+    current = table.metadata()
+    if changed := {
+        name: value for name, value in traits.properties.items() if current.configuration.get(name) != value
+    }:
+        table.alter.set_table_properties(changed)
     table.create_write_transaction(
-        _actions(folder, files), "append", table.schema(), commit_properties=_properties(batch)
+        actions,
+        "append",
+        table.schema(),
+        partition_by=current.partition_columns or None,
+        commit_properties=_properties(batch),
     )
 
 
@@ -133,7 +178,7 @@ def _properties(batch: int) -> Any:
     return CommitProperties(app_transactions=[Transaction(APPLICATION, batch)])
 
 
-def _actions(folder: Location, files: Sequence[Location]) -> list[Any]:
+def _actions(folder: Location, files: Sequence[Location], day: DayPartition | None) -> list[Any]:
     from deltalake.transaction import AddAction  # noqa: PLC0415
 
     actions = []
@@ -141,5 +186,7 @@ def _actions(folder: Location, files: Sequence[Location]) -> list[Any]:
         size, modified = size_and_time(folder / file.name)
         statistics = file_statistics(pq.read_metadata(parquet_source(folder / file.name)))
         encoded = orjson.dumps(statistics).decode()  # without escapes, some of which readers misread
-        actions.append(AddAction(file.name, size, {}, modified, True, encoded))
+        value = day_in_name(file.name)
+        partition = {} if day is None else {day.column: None if value == NO_DAY else value}
+        actions.append(AddAction(file.name, size, partition, modified, True, encoded))
     return actions

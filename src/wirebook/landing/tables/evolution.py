@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -120,7 +121,8 @@ class EvolvingEngine:
     """Wraps an engine so that its rows have the columns of the existing tables; rows that conflict become dead letters.
 
     `existing` returns the columns of an existing table, as `table_format` has them. `names` are the names of tables by
-    XID, if the readable names of definitions do not apply; None keeps the names that the engine gives.
+    XID, if the readable names of definitions do not apply; None keeps the names that the engine gives. `partitions`
+    maps tables to the names of their partitions, which no column can have.
     """
 
     def __init__(
@@ -129,8 +131,10 @@ class EvolvingEngine:
         existing: Callable[[str], pa.Schema | None],
         table_format: FormatCapabilities,
         names: Mapping[str, str] | None = None,
+        partitions: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._engine, self._existing, self._format, self._names = engine, existing, table_format, names
+        self._partitions = partitions
         self._changes: dict[str, TableChange] = {}
 
     def land(self, chunk: Chunk) -> Landed:
@@ -179,6 +183,9 @@ class EvolvingEngine:
                 self._changes[name] = fresh
                 continue
             evolved, conflicts = evolve(old, fitting, self._format.can_widen)
+            partition = self._partitions.get(name)
+            same = (field for field in fitting if field.name.lower() == partition)
+            conflicts += [ColumnConflict(field.name, pa.date32(), field.type) for field in same]
             self._changes[name] = TableChange(None if evolved.equals(schema) else evolved, conflicts)
 
     def _named(self, rows: pa.Table) -> pa.Table:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Protocol
+from pathlib import Path
+from typing import Final, Protocol
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from wirebook.landing.chunks import TableBlock
@@ -25,18 +27,23 @@ from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.stores.records import sync_folder
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.layout import STAGED, STAGED_SCHEMA
+from wirebook.landing.tables.partitions import NO_DAY, DayPartition, day_in_name, day_suffix, rows_by_day
 from wirebook.landing.tables.staged import StagingPolicy, encode_rows
 from wirebook.problems import Problem, WirebookError
 
 __all__ = [
+    "HIVE_NULL",
+    "NO_TRAITS",
     "CommitFailed",
     "ParquetFormat",
     "StagedFile",
     "TableFormat",
     "TableSpool",
+    "TableTraits",
     "TableWriter",
     "Upkeep",
     "UpkeepOptions",
+    "WriteOptions",
     "by_table",
     "clear_aside",
     "move_aside",
@@ -49,10 +56,43 @@ MAX_STAGED = 1 << 20
 """Bytes of a table's rows in a task above which they get a file, however few they are."""
 STAGED_PIECE = 4 << 20
 """Bytes of staged rows per write, so that readers of one table can skip the others."""
+MAX_DAYS = 400
+"""Days of a table that get files in a task."""
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 class CommitFailed(Exception):
     """The transaction of a table failed."""
+
+
+class TableTraits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a table has beside its columns: its partition, its properties and its comments.
+
+    Shape: `description` and `comments` (by column) are None and empty if nothing is known about them.
+    """
+
+    day: DayPartition | None = None
+    properties: dict[str, str] = {}
+    description: str | None = None
+    comments: dict[str, str] = {}
+
+
+NO_TRAITS: Final = TableTraits()
+
+
+class WriteOptions(msgspec.Struct, frozen=True):
+    """How the files of a table are written.
+
+    Shape: rows of each file are sorted by the columns `sort`, unless there is none. A row group has at most
+    `row_group_rows`.
+    """
+
+    day: DayPartition | None = None
+    sort: tuple[str, ...] = ()
+    row_group_rows: int | None = None
+
+
+PLAIN: Final = WriteOptions()
 
 
 class StagedFile(msgspec.Struct, frozen=True):
@@ -120,6 +160,9 @@ class TableFormat(Protocol):
         Raises: WirebookError (missing-extra, unsupported-store)
         """
 
+    def check_properties(self, properties: Mapping[str, str]) -> str | None:
+        """Why tables of this format cannot have these properties; None if they can."""
+
     def column(self, name: str) -> str:
         """The name of a column in this format, which may reserve some names."""
 
@@ -129,13 +172,20 @@ class TableFormat(Protocol):
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
         """Whether a column can change its type while files with the old type are in the table."""
 
-    def open(self, path: Location, schema: pa.Schema) -> TableWriter:
+    def open(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> TableWriter:
         """Open a staged file for writing, in a task."""
 
     def count(self, path: Location) -> int:
         """The number of rows of a staged file, read from the file itself, on the driver."""
 
-    def commit(self, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
+    def commit(
+        self,
+        folder: Location,
+        batch: int,
+        files: Sequence[Location],
+        schema: pa.Schema,
+        traits: TableTraits = NO_TRAITS,
+    ) -> None:
         """Make the staged files of a batch part of the table in `folder`, whose columns are `schema` from then on.
 
         Runs on the driver. Idempotent; batches arrive in the order of their numbers.
@@ -165,6 +215,9 @@ class ParquetFormat:
             hint = "choose another format, as in --format delta"
             raise WirebookError(Problem("unsupported-store", message, expected="delta", actual=self.name, hint=hint))
 
+    def check_properties(self, properties: Mapping[str, str]) -> str | None:
+        return "folders of Parquet files have no properties" if properties else None
+
     def column(self, name: str) -> str:
         return name
 
@@ -174,17 +227,37 @@ class ParquetFormat:
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
         return widens(old, new)
 
-    def open(self, path: Location, schema: pa.Schema) -> TableWriter:
-        return _ParquetWriter(path, schema)
+    def open(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> TableWriter:
+        return _ParquetWriter(path, schema, row_group_rows)
 
     def count(self, path: Location) -> int:
         return int(pq.read_metadata(parquet_source(path)).num_rows)
 
-    def commit(self, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:  # noqa: ARG002
-        place_files(folder, files)  # their names are unique
+    def commit(
+        self,
+        folder: Location,
+        batch: int,  # noqa: ARG002
+        files: Sequence[Location],
+        schema: pa.Schema,  # noqa: ARG002
+        traits: TableTraits = NO_TRAITS,
+    ) -> None:
+        """Place the files, whose names are unique: those of a partition in its folder, as Hive names it."""
+        by_folder: dict[Location, list[Location]] = {}
+        for file in files:
+            day = day_in_name(file.name)
+            column = traits.day and day and traits.day.column
+            value = HIVE_NULL if day == NO_DAY else day
+            by_folder.setdefault(folder / f"{column}={value}" if column else folder, []).append(file)
+        if not isinstance(folder, ObjectPath):
+            folder.mkdir(exist_ok=True)
+        for subfolder, placed in by_folder.items():
+            place_files(subfolder, placed)
 
     def files(self, folder: Location) -> list[Location]:
-        return [] if isinstance(folder, ObjectPath) else [*sorted(folder.glob("*.parquet"))]
+        if isinstance(folder, ObjectPath):
+            return []
+        found = [*folder.glob("*.parquet"), *folder.glob("*=*/*.parquet")]
+        return [*sorted(found, key=lambda path: (path.name, path))]
 
     def maintain(self, folder: Location, options: UpkeepOptions) -> Upkeep:  # noqa: ARG002
         """Nothing: a folder has no transactions in which files could be replaced."""
@@ -194,13 +267,13 @@ class ParquetFormat:
 class _ParquetWriter:
     """A Parquet file that is durable once it is closed."""
 
-    def __init__(self, path: Location, schema: pa.Schema) -> None:
-        self._file = open_output(path)
+    def __init__(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> None:
+        self._file, self._row_group_rows = open_output(path), row_group_rows
         self._writer = pq.ParquetWriter(self._file, schema, compression="snappy")
         self.size = 0
 
     def write(self, rows: pa.Table) -> None:
-        self._writer.write_table(rows)
+        self._writer.write_table(rows, self._row_group_rows)
 
     def close(self) -> None:
         self._writer.close()
@@ -236,8 +309,9 @@ def move_aside(aside: Location, files: Sequence[Location], folder: Location) -> 
         return
     aside.mkdir(parents=True, exist_ok=True)
     for file in files:
-        for place in (str(file), str(folder / file.name)):
-            if os.path.exists(place):
+        assert isinstance(folder, Path)
+        for place in (Path(str(file)), folder / file.name, *folder.glob(f"*=*/{file.name}")):
+            if place.exists():
                 os.rename(place, aside / file.name)
     sync_folder(aside)
 
@@ -280,7 +354,9 @@ class TableSpool:
     one file for all tables that the staging policy selects. The paths of the files are relative to `base`.
 
     Units: bytes. A table with `flush` bytes of rows is written to its file; if more than `budget` are buffered, the
-    largest tables are. At most `max_open` files are open. `staged` counts the staged rows by table.
+    largest tables are. At most `max_open` files are open. `staged` counts the staged rows by table. `options_of`
+    returns how the files of a table (name, XID, columns) are written. Of a table that is partitioned by day, at most
+    `MAX_DAYS` days of a task have files; the rows of further days, those with the fewest rows, are staged.
     """
 
     def __init__(
@@ -290,6 +366,7 @@ class TableSpool:
         prefix: str,
         *,
         base: str = "",
+        options_of: Callable[[str, str | None, pa.Schema], WriteOptions] = lambda *_: PLAIN,
         staging_policy: StagingPolicy = NO_STAGING,
         flush: int = 32 << 20,
         budget: int = 96 << 20,
@@ -298,13 +375,16 @@ class TableSpool:
         self.staged: Counter[str] = Counter()
         self.max_open = 64
         self._format, self._folder, self._prefix, self._base = table_format, folder, prefix, base
+        self._options_of = options_of
+        self._options: dict[str, WriteOptions] = {}
+        self._days: dict[str, set[str]] = {}
         self._flush, self._budget, self._staging_policy = flush, budget, staging_policy
         self._rows: dict[str, list[pa.Table]] = {}
         self._definitions: dict[str, str] = {}
         self._written: set[str] = set()
         self._sizes: dict[str, int] = {}
         self._size = self._held = 0  # a block stays in memory until all of its rows are written
-        self._open: dict[str, tuple[TableWriter, Location, int]] = {}
+        self._open: dict[tuple[str, str | None], tuple[TableWriter, Location, int]] = {}
 
     @cached_property
     def staged_schema(self) -> pa.Schema:
@@ -337,11 +417,12 @@ class TableSpool:
     def finish(self) -> list[StagedFile]:
         """Write and close everything; returns the files of the task."""
         self._stage_small()
-        for table in list(self._rows):
+        for table in [table for table in self._rows if table != STAGED]:  # may stage some of its rows
             self._write(table)
-            self._close(table)
-        for table in list(self._open):
-            self._close(table)
+            self._close_all(table)
+        if STAGED in self._rows:
+            self._write(STAGED)
+        self._close_all()
         return self.files
 
     def _keep(self, table: str, rows: pa.Table, size: int) -> None:
@@ -374,8 +455,12 @@ class TableSpool:
     def _stage(self, tables: Sequence[str]) -> None:
         """Move all rows of tables that have the same columns to the staging table, in pieces."""
         counts = [sum(map(len, self._rows[table])) for table in tables]
-        self.staged.update(dict(zip(tables, counts, strict=True)))
         rows = pa.concat_tables(chain.from_iterable(map(self._pop, tables))).combine_chunks()
+        self._stage_rows(tables, counts, rows)
+
+    def _stage_rows(self, tables: Sequence[str], counts: Sequence[int], rows: pa.Table) -> None:
+        """Move rows, `counts` of each table, to the staging table."""
+        self.staged.update(dict(zip(tables, counts, strict=True)))
         owners = pa.array(np.repeat(np.arange(len(tables)), counts))
         names = pa.array(tables, pa.string()).take(owners)
         definitions = pa.array([self._definitions[table] for table in tables], pa.string()).take(owners)
@@ -391,25 +476,60 @@ class TableSpool:
         return self._rows.pop(table)
 
     def _write(self, table: str) -> None:
+        """Write the rows of a table to its file, or to a file for each day."""
         rows = pa.concat_tables(self._pop(table)).combine_chunks()
         self._written.add(table)
-        writer, path, count = self._open.pop(table) if table in self._open else self._create(table, rows.schema)
-        writer.write(rows)
-        self._open[table] = (writer, path, count + rows.num_rows)  # the most recently used
+        if table not in self._options:
+            self._options[table] = self._options_of(table, self._definitions.get(table), rows.schema)
+        options = self._options[table]
+        if options.day is None:
+            self._write_rows((table, None), rows, options)
+            return
+        days = self._days.setdefault(table, set())
+        late = []
+        for day, rows_of_day in rows_by_day(rows, options.day):
+            if day in days or len(days) < MAX_DAYS:
+                days.add(day)
+                self._write_rows((table, day), rows_of_day, options)
+            else:
+                late.append(rows_of_day)
+        if late:
+            self._stage_rows([table], [sum(map(len, late))], pa.concat_tables(late).combine_chunks())
 
-    def _create(self, table: str, schema: pa.Schema) -> tuple[TableWriter, Location, int]:
+    def _write_rows(self, key: tuple[str, str | None], rows: pa.Table, options: WriteOptions) -> None:
+        """Write rows of a table, and of a day if the table is partitioned."""
+        columns = [self._format.column(name) for name in options.sort]
+        sortable = {field.name for field in rows.schema if not pa.types.is_nested(field.type)}
+        if order := [(name, "ascending") for name in columns if name in sortable]:
+            rows = rows.take(pc.sort_indices(rows, order))
+        writer, path, count = self._open.pop(key) if key in self._open else self._create(key, rows.schema, options)
+        writer.write(rows)
+        self._open[key] = (writer, path, count + rows.num_rows)  # the most recently used
+        if order:  # what is written later is sorted by itself
+            self._close(key)
+
+    def _create(
+        self, key: tuple[str, str | None], schema: pa.Schema, options: WriteOptions
+    ) -> tuple[TableWriter, Location, int]:
+        table, day = key
         if len(self._open) >= self.max_open:
             self._close(next(iter(self._open)))
         folder = self._folder / table
         if not isinstance(folder, ObjectPath):
             folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self._prefix}-{len(self.files) + len(self._open)}{self._format.suffix}"
-        return self._format.open(path, schema), path, 0
+        of_day = "" if day is None else day_suffix(day)
+        path = folder / f"{self._prefix}-{len(self.files) + len(self._open)}{of_day}{self._format.suffix}"
+        return self._format.open(path, schema, options.row_group_rows), path, 0
 
-    def _close(self, table: str) -> None:
-        writer, path, rows = self._open.pop(table)
+    def _close(self, key: tuple[str, str | None]) -> None:
+        writer, path, rows = self._open.pop(key)
         writer.close()
-        self.files.append(StagedFile(table, f"{self._base}{table}/{path.name}", rows, writer.size))
+        self.files.append(StagedFile(key[0], f"{self._base}{key[0]}/{path.name}", rows, writer.size))
+
+    def _close_all(self, table: str | None = None) -> None:
+        """Close the files of a table, or all."""
+        for key in [key for key in self._open if table in (None, key[0])]:
+            self._close(key)
 
 
 def by_table(files: Sequence[StagedFile]) -> Iterator[tuple[str, list[StagedFile]]]:

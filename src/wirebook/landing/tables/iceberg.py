@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,7 +22,16 @@ import pyarrow.parquet as pq
 from wirebook.landing.stores.locations import Location, location_of, parquet_source
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.evolution import widens
-from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, Upkeep, UpkeepOptions, place_files, sync_new
+from wirebook.landing.tables.formats import (
+    NO_TRAITS,
+    CommitFailed,
+    ParquetFormat,
+    TableTraits,
+    Upkeep,
+    UpkeepOptions,
+    place_files,
+    sync_new,
+)
 from wirebook.landing.tables.iceberg_catalog import (
     OWNER,
     TargetCatalog,
@@ -75,6 +84,10 @@ class IcebergFormat(ParquetFormat):
         if isinstance(root, ObjectPath) or place_of(root) is not None:
             catalog_of(root).check()
 
+    def check_properties(self, properties: Mapping[str, str]) -> str | None:
+        own = [name for name in properties if name.startswith("wirebook.")]
+        return f"'{own[0]}' is a property that Wirebook sets" if own else None
+
     def column(self, name: str) -> str:
         return RESERVED.get(name, name)
 
@@ -85,12 +98,19 @@ class IcebergFormat(ParquetFormat):
         """Type promotion of the format: int to long, float to double, decimals to more digits of the same scale."""
         return widens(old, new) and (not pa.types.is_decimal(old) or old.scale == new.scale)
 
-    def commit(self, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
+    def commit(
+        self,
+        folder: Location,
+        batch: int,
+        files: Sequence[Location],
+        schema: pa.Schema,
+        traits: TableTraits = NO_TRAITS,
+    ) -> None:
         """Raises: also iceberg-catalog-failed"""
         started = time.time()
         place_files(folder, files)
         catalog = catalog_of(folder.parent.absolute())
-        _add_once(catalog, folder, batch, [folder / file.name for file in files], schema)
+        _add_once(catalog, folder, batch, [folder / file.name for file in files], schema, traits=traits)
         if isinstance(folder, Path) and (folder / "metadata").is_dir():
             sync_new(folder / "metadata", started)
 
@@ -154,7 +174,13 @@ def _load(folder: Location) -> Table | None:
 
 
 def _add_once(
-    catalog: TargetCatalog, folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema
+    catalog: TargetCatalog,
+    folder: Location,
+    batch: int,
+    files: Sequence[Location],
+    schema: pa.Schema,
+    *,
+    traits: TableTraits,
 ) -> None:
     """Add a batch to a table that lacks it, again and again while other writers are faster.
 
@@ -173,7 +199,7 @@ def _add_once(
                 if not catalog.owns(table):
                     raise CommitFailed(_not_owned(catalog, table))
                 if int(table.properties.get(BATCH, "0")) < batch:
-                    _add(table, batch, files, schema)
+                    _add(table, batch, files, schema, traits)
                 return
         except (CommitFailedException, CommitStateUnknownException) as error:
             failure = error
@@ -195,17 +221,21 @@ def _not_owned(catalog: TargetCatalog, table: Table) -> str:
     )
 
 
-def _add(table: Table, batch: int, files: Sequence[Location], schema: pa.Schema) -> None:
-    """Add columns, files and the batch number in one commit. Into a table with partitions, the rows of the files are
-    written anew, because a file must not have rows of several partitions."""
+def _add(table: Table, batch: int, files: Sequence[Location], schema: pa.Schema, traits: TableTraits) -> None:
+    """Add columns, files and the batch number in one commit. Into a table with partitions of others, the rows of the
+    files are written anew, because a file must not have rows of several partitions."""
     # By itself, `pyiceberg` would try again without looking whether another run has added the batch.
     table.metadata.properties["commit.retry.num-retries"] = "0"
     properties = {BATCH: str(batch)}
     with table.transaction() as transaction:
         with transaction.update_schema() as update:
             update.union_by_name(schema)
-        transaction.set_properties(properties)
-        if table.spec().is_unpartitioned():
+        if traits.day and table.current_snapshot() is None and table.spec().is_unpartitioned():
+            with transaction.update_spec() as spec:
+                spec.add_field(traits.day.source, "day", traits.day.column)
+        transaction.set_properties(traits.properties | properties)
+        partitions = [field.name for field in transaction.table_metadata.spec().fields]
+        if not partitions or (traits.day and partitions == [traits.day.column]):
             paths = [uri_of(file) for file in files]
             transaction.add_files(paths, snapshot_properties=properties, check_duplicate_files=False)
             return

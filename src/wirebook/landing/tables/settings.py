@@ -1,4 +1,4 @@
-"""The settings of a target's tables, which a user writes in one file: names, by definition or by rule.
+"""The settings of a target's tables, which a user writes in one file: names, partitions, order, properties.
 
     defaults: {name: "kestrel_{group}_{message}"}
     tables:
@@ -18,12 +18,13 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 
 from wirebook.landing.tables.layout import NO_DEFINITION
 from wirebook.landing.tables.names import MAX_NAME_LENGTH, name_parts
+from wirebook.landing.tables.partitions import DayPartition, source_of
 from wirebook.problems import Problem, WirebookError
 from wirebook.text.json_documents import read_json
 from wirebook.text.pointers import format_pointer
@@ -42,14 +43,22 @@ PLACEHOLDERS: Final = ("group", "message")
 class TableOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Options of a table; None leaves an option to the less specific ones.
 
-    Shape: `name` is a name, or a rule with ``{group}`` and ``{message}``.
+    Shape: `name` is a name, or a rule with ``{group}`` and ``{message}``. `partition` is ``none`` (default),
+    ``event-day`` or ``receipt-day``. `sort` are the columns by which the rows of a file are sorted. `properties` are
+    those of the table format.
     """
 
     name: str | None = None
+    partition: Literal["none", "event-day", "receipt-day"] | None = None
+    sort: list[str] | None = None
+    row_group_rows: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] | None = None
+    properties: dict[str, str] | None = None
 
     def over(self, other: TableOptions) -> TableOptions:
         """These options, and those of `other` for all that are None."""
         chosen = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
+        if self.properties and other.properties:
+            chosen["properties"] = other.properties | self.properties
         return msgspec.structs.replace(other, **chosen)
 
 
@@ -91,13 +100,13 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
         `existing` maps XIDs to the names of their tables, which do not change.
 
-        Raises: table-settings, if two definitions have the same name, or an XID has a table with another name
+        Raises: table-settings, if two definitions have the same name
         """
         fixed = {xid: name for xid in xids if (name := self.of(xid).name) is not None and "{" not in name}
-        problems = list(self._renamed(existing))
         owners: dict[str, list[str]] = defaultdict(list)
         for xid, name in ({xid: name for xid, name in fixed.items() if xid not in existing} | dict(existing)).items():
             owners[name.lower()].append(xid)
+        problems = []
         for xid, name in fixed.items():
             others = [other for other in owners[name.lower()] if other != xid]
             if xid not in existing and others:
@@ -108,14 +117,25 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
             raise WirebookError(*problems)
         return fixed
 
-    def _renamed(self, existing: Mapping[str, str]) -> Iterator[Problem]:
-        for xid, options in self.tables.items():
-            if options.name and xid in existing and "{" not in options.name and options.name != existing[xid]:
-                message = f"the definition '{xid}' has the table '{existing[xid]}', which cannot be renamed"
-                hint = "remove the name, or land into another target"
-                yield Problem("table-settings", message, expected=existing[xid], actual=options.name, hint=hint)
+    def contradictions(
+        self, xid: str, table: str, day: DayPartition | None, columns: Iterable[str]
+    ) -> Iterator[Problem]:
+        """What the options of an XID, not those of patterns, say against its existing table."""
+        options = self.tables.get(xid, NO_OPTIONS)
+        if options.name and "{" not in options.name and options.name != table:
+            message = f"the definition '{xid}' has the table '{table}', which cannot be renamed"
+            hint = "remove the name, or land into another target"
+            yield Problem("table-settings", message, expected=table, actual=options.name, hint=hint)
+        if options.partition is not None:
+            wanted = source_of(options.partition, columns)
+            if wanted != (day and day.source):
+                now = f"partitioned by the day of '{day.source}'" if day else "not partitioned"
+                message = f"the table '{table}' is {now}, so its partition cannot become '{options.partition}'"
+                hint = f"remove the option 'partition' of '{xid}', or land into another target"
+                yield Problem("table-settings", message, actual=options.partition, hint=hint)
 
 
+NO_SETTINGS: Final = TableSettings()
 AnyTableSettings: TypeAlias = TableSettings | Mapping[str, Any] | str | os.PathLike[str]
 """Settings, or the members of a settings file, or the path of one."""
 

@@ -1,0 +1,94 @@
+"""Partitions by day: which column of a table has the time, and which file is of which day.
+
+A file of a partitioned table has rows of one day, which its name ends with, so that a commit that is repeated needs
+nothing but the file.
+
+Spec: docs/how-to/table-settings.md#partitions; docs/decisions/0202
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = [
+    "NO_DAY",
+    "DayPartition",
+    "day_in_name",
+    "day_suffix",
+    "day_values",
+    "partition_of",
+    "rows_by_day",
+    "source_of",
+]
+
+EVENT_TIME: Final = "ce_time"
+RECEIPT_TIME: Final = "_received"
+NO_DAY: Final = "none"
+IN_NAME: Final = re.compile(r"-day-(\d{4}-\d\d-\d\d|none)\.parquet\Z")
+
+
+class DayPartition(msgspec.Struct, frozen=True):
+    """A partition by the UTC day of the column `source`. The partition is called `column`; where the format needs one,
+    there is a column of this name."""
+
+    source: str
+    column: str
+
+
+def partition_of(setting: str | None, schema: pa.Schema) -> DayPartition | None:
+    """The partition of a new table with these columns."""
+    source = source_of(setting, schema.names)
+    if source is None or source not in schema.names:
+        return None
+    column = "event_day" if source == EVENT_TIME else "receipt_day"
+    while column in {name.lower() for name in schema.names}:
+        column += "_"
+    return DayPartition(source, column)
+
+
+def source_of(setting: str | None, columns: Iterable[str]) -> str | None:
+    """The column by whose day a table with these columns is partitioned; None without a partition. A table without the
+    time of an event has that of receipt."""
+    if setting in (None, "none"):
+        return None
+    return EVENT_TIME if setting == "event-day" and EVENT_TIME in columns else RECEIPT_TIME
+
+
+def day_values(rows: pa.Table, partition: DayPartition) -> Any:
+    """The UTC day of each row; null for a row without a time."""
+    return rows[partition.source].combine_chunks().cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
+
+
+def rows_by_day(rows: pa.Table, partition: DayPartition) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each day, largest group first. The day is a date as text, or ``none``."""
+    days = day_values(rows, partition)
+    counts = sorted(pc.value_counts(days).to_pylist(), key=lambda pair: -pair["counts"])
+    if len(counts) == 1:
+        yield _text(counts[0]["values"]), rows
+        return
+    order = pc.sort_indices(days)  # stable; nulls last
+    rows, days = rows.take(order), days.take(order)
+    starts = {day: start for start, day in reversed(list(enumerate(days.to_pylist())))}
+    for pair in counts:
+        yield _text(pair["values"]), rows.slice(starts[pair["values"]], pair["counts"])
+
+
+def _text(day: Any) -> str:
+    return NO_DAY if day is None else day.isoformat()
+
+
+def day_suffix(day: str) -> str:
+    """What the name of a file of this day ends with, before the suffix of its format."""
+    return f"-day-{day}"
+
+
+def day_in_name(name: str) -> str | None:
+    """The day of a file, ``none`` for rows without a time, None for a file of no particular day."""
+    found = IN_NAME.search(name)
+    return found[1] if found else None
