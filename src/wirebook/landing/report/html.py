@@ -114,7 +114,7 @@ def _summary(statistics: RunStatistics) -> str:
     parts = [f"batch {first}" if first == last else f"batches {first} to {last}"]
     times = [moment for table in statistics.tables for moment in (table.first, table.last) if moment is not None]
     if times:
-        parts.append(f"messages received from {_plain_text(min(times))} to {_plain_text(max(times))}")
+        parts.append(f"messages received from {_moment(min(times))} to {_moment(max(times))}")
     if statistics.started is not None and statistics.ended is not None and statistics.seconds is not None:
         started, ended = (_moment(moment.replace(microsecond=0)) for moment in (statistics.started, statistics.ended))
         length = "the batch took" if len(statistics.batches) == 1 else "the batches took"

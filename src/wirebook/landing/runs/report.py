@@ -90,8 +90,8 @@ class Report:
     def definition_rows(self) -> dict[str, int]:
         """The rows of each definition, by XID."""
         rows: Counter[str] = Counter()
-        for table in self.tables().values():
-            rows[table["definition"]] += table["rows"]
+        for name, table in self.tables().items():
+            rows[table["definition"] or name] += table["rows"]
         return dict(rows)
 
     def tables(self) -> dict[str, dict[str, Any]]:
