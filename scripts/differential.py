@@ -1,11 +1,11 @@
 """Compares Spark's column engine with the plain Python engine, over all catalogues.
 
 Messages are generated for each definition, protocol and content mode, and modified in every way that is known to
-cause errors. Both engines land them from JSON Lines, files of events and Parquet. Additional catalogues have every
-type of each payload format, with and without Confluent's prefix of Kafka values. The script compares all values of
-all tables, the bytes of dead letters, and the outcomes, bindings, problems and near misses of `match` on a DataFrame.
-Valid messages must land in the table of their definition, with the context they were built from. Differences are
-printed with their message, and the exit code is 1.
+cause errors. Messages of another catalogue, most of which match nothing, join them. Both engines land them from JSON
+Lines, files of events and Parquet. Additional catalogues have every type of each payload format, with and without
+Confluent's prefix of Kafka values. The script compares all values of all tables, the bytes of dead letters, and the
+outcomes, bindings, problems and near misses of `match` on a DataFrame. Valid messages must land in the table of their
+definition, with the context they were built from. Differences are printed with their message, and the exit code is 1.
 
     ./run differential [--messages 200000] [--seed 1] [--catalogue NAME] [--short]
 """
@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "corpus"))
@@ -40,6 +41,7 @@ RICH = (*PARTS, *(f"{name}{PREFIXED}" for name in PARTS if "xsd" not in name))
 WEIGHT = 5  # of a rich catalogue, which has all types of its format; a corpus catalogue has 1
 SHARE_ON_SPARK = 400  # one of this many messages of each rich catalogue
 SHORT, SHORT_STEP = 12_000, 4
+STRANGERS = 4  # a message of another catalogue for each four of its own
 CALM = 0.05
 WILD = 0.3
 
@@ -52,8 +54,12 @@ def main() -> int:
         say(f"no catalogue has '{options.catalogue}' in its name")
         return 2
     messages = max(1, options.messages // (len(paths) + WEIGHT * len(rich)))
-    jobs = [(str(path), options.seed, messages, WILD if number % 2 else CALM) for number, path in enumerate(paths)]
-    jobs += [(name, options.seed, WEIGHT * messages, WILD if number % 2 else CALM) for number, name in enumerate(rich)]
+    sizes = {**{str(path): messages for path in paths}, **dict.fromkeys(rich, WEIGHT * messages)}
+    names = list(sizes)
+    jobs = [
+        Job(name, names[number - 1], options.seed, sizes[name], WILD if number % 2 else CALM)
+        for number, name in enumerate(names)
+    ]
     say(f"{len(jobs)} catalogues, {messages} messages each, {WEIGHT} times as many for rich ones, seed {options.seed}")
     started, total = time.monotonic(), Report()
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
@@ -89,9 +95,20 @@ def catalogues(name: str) -> list[Path]:
     return [path for path in paths if name in path.name]
 
 
-def campaign(job: tuple[str, int, int, float]) -> tuple[str, Report]:
-    name, seed, count, strangeness = job
-    return name, run(load(name), f"{seed} {Path(name).name}", count, strangeness)
+class Job(NamedTuple):
+    """A campaign: a catalogue, another one whose messages this one does not describe, and how many messages."""
+
+    name: str
+    other: str
+    seed: int
+    count: int
+    strangeness: float
+
+
+def campaign(job: Job) -> tuple[str, Report]:
+    seed = f"{job.seed} {Path(job.name).name}"
+    strangers = some_messages(load(job.other), f"{seed} strangers", job.count // STRANGERS + 1)
+    return job.name, run(load(job.name), seed, job.count, job.strangeness, strangers)
 
 
 def on_spark(name: str, seed: str, count: int, total: Report) -> None:
@@ -116,6 +133,7 @@ def verdict(report: Report) -> str:
 
 def print_summary(total: Report, seconds: float) -> None:
     print(f"\n{total.messages} messages in {seconds:.0f} s, {total.valid} of them valid")
+    print(f"{total.strangers} messages of other catalogues, {total.strangers_settled} of them settled by columns")
     print(
         f"engines differ: {len(total.differences)}; misplaced: {len(total.misplaced)}; not built: {len(total.unbuilt)}"
     )

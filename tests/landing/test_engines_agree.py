@@ -423,3 +423,87 @@ def test_unescaped_uri_matches_the_most_specific_definition() -> None:
     result = Engines(catalog).compare(chunk_of_lines(messages, "capture"), messages)
     assert not result.differences, str(result.differences[0])
     assert {name: len(table) for name, table in result.landed.tables.items()} == {"g__m": 2, "g__n": 1}
+
+
+# -- dead letters ---------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(catalogues(), catalogues(), st.integers(0, 2**32))
+def test_messages_of_another_catalogue_have_the_same_dead_letters(own: Document, other: Document, seed: int) -> None:
+    """Problems and near misses of messages that hardly any definition fits, more of them than caches remember."""
+    catalog = Catalog.load(own)
+    messages = [message for message in messages_near(Catalog.load(other), seed, rounds=1) if not message.is_event_file]
+    for endpoint in (None, *catalog.scopes):
+        engines = Engines(catalog, endpoint)
+        rows, row_messages = chunk_of_rows(messages)
+        for chunk, part in ((chunk_of_lines(messages, "capture"), messages), (rows, row_messages)):
+            for _ in range(2):  # the second time with what the caches remember
+                differences = engines.compare(chunk, part).differences
+                assert not differences, "\n\n".join(map(str, differences[:3]))
+
+
+READING = {
+    "envelope": "CloudEvents/1.0",
+    "envelopemetadata": {
+        "type": {"value": "readings.taken"},
+        "source": {"type": "uritemplate", "value": "/plants/{plant}/cells/{cell}"},
+        "subject": {"value": "{plant}/{unit}"},
+        "level": {"type": "integer"},
+    },
+}
+DEFINITIONS: dict[str, Document] = {
+    "reading": READING,
+    "reading2": READING | {"envelopemetadata": READING["envelopemetadata"] | {"type": {"value": "readings.lost"}}},
+    "keyed": READING | {"protocol": "KAFKA", "protocoloptions": {"topic": "plants", "headers": {"line": {"value": "{unit}"}}}},
+    "line": {"protocol": "MQTT/5.0", "protocoloptions": {
+        "topic_name": "plants/{plant}/lines/{line}", "user_properties": [{"name": "line", "value": "{line}"}]}},
+    "path": {"protocol": "HTTP", "protocoloptions": {
+        "method": "POST", "path": "/plants/{plant}", "headers": [{"name": "x-a", "value": "b"}]}},
+    "nats": {"protocol": "NATS", "protocoloptions": {"subject": "plants.{plant}.lines"}},
+}  # fmt: skip
+GOOD = {"type": "readings.taken", "source": "/plants/p1/cells/c1", "subject": "p1/u1"}
+MQTT = {
+    "protocol": "MQTT/5.0",
+    "topic": "plants/p1/lines/l1",
+    "qos": 1,
+    "user_properties": [["line", "l1"]],
+    "payload": "{}",
+}
+HTTP = {"protocol": "HTTP", "method": "POST", "target": "/plants/p1", "headers": [["x-a", "b"]], "body": "{}"}
+UNEXPECTED: dict[str, Document] = {
+    "nothing in common": kafka(type="zz", source="urn:zz"),
+    "a type that is nearly right": kafka(**GOOD | {"type": "readings.takenx"}),
+    "another type than the rest of the message": kafka(**GOOD | {"type": "readings.lost", "subject": "p2"}),
+    "a template that does not match": kafka(**GOOD | {"source": "/sites/p1/cells/c1"}),
+    "placeholders that contradict each other": kafka(**GOOD | {"subject": "p2/u1"}),
+    "a value of the wrong type": kafka(**GOOD | {"level": "high"}),
+    "a missing attribute": {"protocol": "KAFKA", "headers": kafka(**GOOD)["headers"][:-1], "value": "{}"},
+    "a long value": kafka(**GOOD | {"type": "readings." + "x" * 500}),
+    "a value beyond ASCII": kafka(**GOOD | {"subject": "\u00fc/\u00fc"}),
+    "a message that is no event": {"protocol": "KAFKA", "topic": "plants", "headers": [["content-type", "x/y"]], "value": "{}"},
+    "a structured event": structured(["content-language", "de"]),
+    "a topic that does not match": MQTT | {"topic": "plants/p1/rows/l1"},
+    "a user property that contradicts the topic": MQTT | {"user_properties": [["line", "l2"]]},
+    "a missing user property": MQTT | {"user_properties": []},
+    "a path that does not match": HTTP | {"target": "/sites/p1?x=1"},
+    "a header that is missing": HTTP | {"headers": []},
+    "a subject that does not match": {"protocol": "NATS", "subject": "plants.p1.rows", "headers": [["a", "b"]], "data": "x"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("parquet", [False, True], ids=["lines", "parquet"])
+def test_unexpected_messages_are_settled_by_columns(parquet: bool) -> None:
+    """Messages that match no definition have the dead letters of the reference, without it."""
+    members = {name: definition | {"messageid": name} for name, definition in DEFINITIONS.items()}
+    groups = {"g": {"messagegroupid": "g", "messages": members}}
+    catalog = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups})
+    messages = [
+        Message(json.dumps(record).encode(), Way(record["protocol"], None), name) for name, record in UNEXPECTED.items()
+    ]
+    chunk, messages = chunk_of_rows(messages) if parquet else (chunk_of_lines(messages, "capture"), messages)
+    result = Engines(catalog).compare(chunk, messages)
+    assert not result.differences, "\n\n".join(map(str, result.differences[:3]))
+    assert result.landed.outcomes == {"unexpected": len(UNEXPECTED)}
+    left = [message.definition for place, message in enumerate(messages) if place not in result.settled]
+    assert not left

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from datetime import date, datetime, time
@@ -183,7 +184,7 @@ def print_report(report: Report, to: AnyPath) -> None:
     dead_letters = [("dead_letters", "", report.dead_lettered)] if report.dead_lettered else []
     if tables or dead_letters:
         print_table(("table", "definition", "rows"), [*tables, *dead_letters])
-        print_table(("outcome", "messages"), report.outcomes.most_common())
+        print_table(("outcome", "messages"), _most_common(report.outcomes))
     print_reasons(report, "messages")
     verb = "would land" if report.dry_run else "landed"
     print(f"read {report.read:,} = {verb} {report.landed:,} + dead-lettered {report.dead_lettered:,}", end="")
@@ -193,9 +194,14 @@ def print_report(report: Report, to: AnyPath) -> None:
         print(f"Next: wirebook show {to}")
 
 
+def _most_common(counts: Counter[str]) -> list[tuple[str, int]]:
+    """The names with their counts, the largest first, equal ones by name."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
 def print_reasons(report: Report, counted_as: str) -> None:
     """Print the most frequent problem codes of dead letters, with their meaning."""
-    rows = [(code, count, CODES[code].title) for code, count in report.reasons.most_common(TOP_REASONS)]
+    rows = [(code, count, CODES[code].title) for code, count in _most_common(report.reasons)[:TOP_REASONS]]
     if rows:
         print_table(("reason", counted_as, "meaning"), rows)
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from wirebook.core.collector import without_collector
 from wirebook.landing.chunks import Chunk, Numbers
+from wirebook.landing.columns.rows import DeadLetterBlock
 from wirebook.landing.job import AnyCatalog, load_catalog
 from wirebook.landing.runs.engine import CatalogueEngine, engine_for
 from wirebook.landing.sources.dataframes import InputColumns, chunks_of, input_columns
@@ -115,10 +116,13 @@ def _chunk_outcomes(chunk: Chunk, engine: CatalogueEngine) -> tuple[Numbers, pa.
     assert chunk.numbers is not None
     rest = np.ones(len(chunk), bool)
     places, parts = [], []
-    for layout, block in engine.settled(chunk):
+    for block in engine.settled(chunk):
         rest[block.places] = False
         places.append(chunk.numbers[block.places])
-        parts.append(_settled(layout, block.rows, engine.xids_of(block)))
+        if isinstance(block, DeadLetterBlock):
+            parts.append(_dead_letters(block.rows))
+        else:
+            parts.append(_settled(block.layout, block.rows, engine.xids_of(block)))
     numbers, rows = [], []
     for origin, outcome in engine.outcomes(chunk.only(rest)):
         if outcome:
@@ -128,6 +132,15 @@ def _chunk_outcomes(chunk: Chunk, engine: CatalogueEngine) -> tuple[Numbers, pa.
     places.append(np.array(numbers, np.int64))
     parts.append(pa.Table.from_pylist(rows, schema=OUTCOME_SCHEMA))
     return np.concatenate(places), pa.concat_tables(parts)
+
+
+def _dead_letters(table: pa.Table) -> pa.Table:
+    """The outcomes of dead letters, which have no bindings."""
+    bindings = pa.MapArray.from_arrays(
+        np.zeros(len(table) + 1, np.int32), pa.array([], pa.string()), pa.array([], pa.string())
+    )
+    table = table.rename_columns({"_index": "index"}).append_column("bindings", bindings)
+    return table.select(OUTCOME_SCHEMA.names).combine_chunks()
 
 
 def _settled(layout: TableLayout, table: pa.Table, definitions: pa.StringArray) -> pa.Table:

@@ -56,7 +56,7 @@ class Engines:
         self.reference = CatalogueEngine(self.catalog, endpoint=self.endpoint, columns=False)
 
     def compare(self, chunk: Chunk, messages: Sequence[Message] = ()) -> Result:
-        settled = [block.places for _, block in self.columns.settled(chunk)]
+        settled = [block.places for block in self.columns.settled(chunk)]
         columns, reference = self.columns.land(chunk), self.reference.land(chunk)
         ours, theirs = places_in(columns), places_in(reference)
         differences = [*_other_sums(columns, reference), *_other_rows(ours, theirs, messages)]

@@ -41,6 +41,8 @@ class Report:
     by_format: Counter[tuple[str, str]] = field(default_factory=Counter)
     coded: Counter[str] = field(default_factory=Counter)
     settled: Counter[str] = field(default_factory=Counter)
+    strangers: int = 0
+    strangers_settled: int = 0
 
     @property
     def is_clean(self) -> bool:
@@ -49,6 +51,8 @@ class Report:
     def add(self, other: Report) -> None:
         self.messages += other.messages
         self.valid += other.valid
+        self.strangers += other.strangers
+        self.strangers_settled += other.strangers_settled
         for name in ("outcomes", "placed", "by_way", "by_format", "coded", "settled"):
             getattr(self, name).update(getattr(other, name))
         for name in ("differences", "misplaced", "unbuilt"):
@@ -59,8 +63,13 @@ class Report:
         return "\n\n".join(problems[:10]) + (f"\n\nand {len(problems) - 10} more" if len(problems) > 10 else "")
 
 
-def run(catalog: Catalog, seed: int | str, count: int, strangeness: float = 0.3) -> Report:
-    """A campaign of `count` messages, and at least one of each definition: half of them valid, half changed."""
+def run(
+    catalog: Catalog, seed: int | str, count: int, strangeness: float = 0.3, strangers: Sequence[Message] = ()
+) -> Report:
+    """A campaign of `count` messages, and at least one of each definition: half of them valid, half changed.
+
+    `strangers` are messages of another catalogue, most of which match nothing here; both engines land them, too.
+    """
     dice = dice_of(seed, strangeness)
     count = max(count, 2 * len(_usable(catalog)))
     report = Report()
@@ -68,6 +77,7 @@ def run(catalog: Catalog, seed: int | str, count: int, strangeness: float = 0.3)
     traffic = _traffic(catalog, dice, report)
     while part := list(islice(traffic, min(CHUNK, count - report.messages))):
         _land(engines, part, report)
+    _land_strangers(engines, strangers, report)
     return report
 
 
@@ -125,6 +135,19 @@ def _land(engines: Engines, messages: Sequence[Message], report: Report) -> None
     for kind, part in (("events", events), ("capture", records)):
         result = engines.compare(chunk_of_lines(part, kind), part)
         _count(engines.catalog, result, part, report)
+    report.differences += engines.compare_outcomes(records)
+    chunk, landed = chunk_of_rows(records)
+    report.differences += engines.compare(chunk, landed).differences
+
+
+def _land_strangers(engines: Engines, messages: Sequence[Message], report: Report) -> None:
+    events = [message for message in messages if message.is_event_file]
+    records = [message for message in messages if not message.is_event_file]
+    for kind, part in (("events", events), ("capture", records)):
+        result = engines.compare(chunk_of_lines(part, kind), part)
+        report.differences += result.differences
+        report.strangers += len(part)
+        report.strangers_settled += sum(line in result.settled for line in range(len(part)))
     report.differences += engines.compare_outcomes(records)
     chunk, landed = chunk_of_rows(records)
     report.differences += engines.compare(chunk, landed).differences

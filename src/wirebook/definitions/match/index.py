@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
@@ -140,7 +140,7 @@ class Index:
         """All definitions that match `view`, and some others, in catalogue order. Cost: one probe for each mask."""
         texts = IndexedTexts(view)
         numbers: list[int] = []
-        for protocol in self._protocols(view):
+        for protocol in self._protocols(view.protocol if view.shows_protocol else None):
             for mask, table in self.tables.get(protocol, {}).items():
                 keys = tuple(texts.key(part) for part in mask)
                 numbers += table.get(keys, ())
@@ -152,8 +152,13 @@ class Index:
         Definitions for another protocol follow, then some that only have the same protocol. `scope` limits them to
         these XIDs. Cost: bounded; it does not depend on the size of the catalogue.
         """
-        protocols = self._protocols(view)
-        votes = self.near_miss_index.votes(view)
+        return self.closest(self.near_miss_index.votes(view), view.protocol if view.shows_protocol else None, scope)
+
+    def closest(
+        self, votes: Mapping[int, float], protocol: str | None, scope: frozenset[str] | None
+    ) -> Iterator[Definition]:
+        """The definitions of `near` by their votes, for messages of a protocol (None if they do not show it)."""
+        protocols = self._protocols(protocol)
         ranked = sorted(votes, key=votes.__getitem__, reverse=True)
         same_protocol = (number for number in ranked if self.definitions[number].protocol in protocols)
         other_protocol = (number for number in ranked if self.definitions[number].protocol not in protocols)
@@ -161,8 +166,8 @@ class Index:
         definitions = (self.definitions[number] for number in chain(same_protocol, other_protocol, rest))
         return definitions if scope is None else (definition for definition in definitions if definition.xid in scope)
 
-    def _protocols(self, view: MessageView) -> tuple[str | None, ...]:
-        return (view.protocol, None) if view.shows_protocol else tuple(self.tables)
+    def _protocols(self, protocol: str | None) -> tuple[str | None, ...]:
+        return tuple(self.tables) if protocol is None else (protocol, None)
 
 
 @dataclass(slots=True)
@@ -226,14 +231,14 @@ class NearMissIndex:
     def votes(self, view: MessageView) -> dict[int, float]:
         """Maps definition numbers to votes; the definition with the most votes is the closest."""
         votes: defaultdict[int, float] = defaultdict(float)
-        for values in self._prepared:
+        for values in self.prepared:
             text = view.value(values.slot)
             if isinstance(text, str):
                 values.vote(text, votes)
         return votes
 
     @cached_property
-    def _prepared(self) -> list[SlotValues]:
+    def prepared(self) -> list[SlotValues]:
         """The slots with declared values, prepared when the first message needs them."""
         used = [values for values in self.slots.values() if values.declared]
         for values in used:

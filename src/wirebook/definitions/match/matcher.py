@@ -192,7 +192,7 @@ def mismatches_of(
 def _compare(definition: Definition, view: MessageView, trial: Trial, endpoint: EndpointConstraints) -> None:
     """Compare all slots and record the result in `trial`; placeholders of different slots are not compared yet."""
     options = trial.options
-    if mismatch := _selector_mismatch(definition, view, options, endpoint.mode):
+    if mismatch := selector_mismatch(definition, view, options, endpoint.mode):
         trial.mismatches.append(mismatch)
         return
     has_envelope = not _is_synthesized(definition, view)
@@ -227,7 +227,7 @@ def _is_confirmed(constraint: Constraint, view: MessageView) -> bool:
     return value is not ABSENT and isinstance(fit(constraint, value), ValueMatch)
 
 
-def _selector_mismatch(
+def selector_mismatch(
     definition: Definition, view: MessageView, options: MatchOptions, endpoint_mode: str | None
 ) -> Mismatch | None:
     """Compare protocol, envelope and content mode. If one differs, the slots are not compared."""
@@ -256,14 +256,19 @@ def _wrong(selector: str, slot: str, expected: Any, actual: Any) -> Mismatch:
 
 def _compare_slot(constraint: Constraint, value: Any, trial: Trial) -> None:
     """Compare a value, or its absence, with a constraint."""
-    is_implied = trial.options.values_imply_presence and constraint.implies_presence
     if value is not ABSENT:
         _compare_value(constraint, value, trial)
-    elif constraint.fixed and (constraint.required or is_implied):
-        trial.reject(constraint, mismatch_of("missing-value", constraint, None), ABSENT)
-    elif constraint.required:
-        trial.reject(constraint, mismatch_of("missing-required", constraint, None), ABSENT)
+    elif mismatch := absence_mismatch(constraint, trial.options):
+        trial.reject(constraint, mismatch, ABSENT)
     trial.valued += constraint.fixed
+
+
+def absence_mismatch(constraint: Constraint, options: MatchOptions) -> Mismatch | None:
+    """The mismatch of a message that does not have the slot of `constraint`; None if the slot is optional."""
+    is_implied = options.values_imply_presence and constraint.implies_presence
+    if constraint.fixed and (constraint.required or is_implied):
+        return mismatch_of("missing-value", constraint, None)
+    return mismatch_of("missing-required", constraint, None) if constraint.required else None
 
 
 def _compare_value(constraint: Constraint, value: Any, trial: Trial) -> None:

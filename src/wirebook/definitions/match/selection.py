@@ -31,6 +31,9 @@ MAX_NEAR: Final = 3
 """How many near misses an outcome has."""
 MAX_COMPARED: Final = 5
 """How many definitions of the index are compared to find them."""
+NO_DEFINITION: Final = Problem(
+    "no-definition", "no definition has a constant value that the message has", slot="definition"
+)
 OVERSIZED_CODES: Final = frozenset({"too-large", "too-deep", "payload-too-large", "payload-too-deep"})
 
 PayloadReader = Callable[[Definition, Received], DecodedPayload | None]
@@ -227,8 +230,7 @@ class Selector:
             )
             return Outcome("unexpected", view.received, problems=(problem,))
         near = self._near(views, scope)
-        message = "no definition has a constant value that the message has"
-        problems = near[0].problems if near else (Problem("no-definition", message, slot="definition"),)
+        problems = near[0].problems if near else (NO_DEFINITION,)
         event = views[-1].received
         # A message that may be an event counts as one if the closest definition is of an event.
         is_event = len(views) == 1 or (near and self._by_xid[near[0].definition].is_cloudevent)
@@ -244,13 +246,8 @@ class Selector:
         types = self.event_types.of(views)
         indexes = ((self.index(shows_protocol=view.shows_protocol), view) for view in reversed(views))
         indexed = _unique(chain.from_iterable(index.near(view, scope.members) for index, view in indexes))
-        same_type = self.event_types.same(types, views[0].protocol, scope.members)
-        candidates = _unique((*islice(indexed, MAX_COMPARED), *same_type))
-        ranked = sorted(
-            ((constant_type(candidate) not in types, candidate) for candidate in candidates), key=itemgetter(0)
-        )
         nearest: list[tuple[bool, list[Mismatch], Definition]] = []
-        for has_other_type, definition in ranked:
+        for has_other_type, definition in self.near_candidates(indexed, types, views[0].protocol, scope):
             is_full = len(nearest) == MAX_NEAR
             max_mismatches = len(nearest[-1][1]) if is_full else inf
             if max_mismatches <= 1 or (is_full and has_other_type > nearest[-1][0]):  # no other can come before these
@@ -265,6 +262,18 @@ class Selector:
             NearMiss(definition.xid, tuple(mismatch.problem() for mismatch in mismatches))
             for _, mismatches, definition in nearest
         )
+
+    def near_candidates(
+        self, indexed: Iterable[Definition], types: frozenset[str], protocol: str, scope: EndpointScope
+    ) -> list[tuple[bool, Definition]]:
+        """The definitions that are compared to find near misses, and whether each has another type than the message.
+
+        `indexed` are those of the index, the closest first. Definitions of the message's types come first.
+        """
+        same_type = self.event_types.same(types, protocol, scope.members)
+        candidates = _unique((*islice(indexed, MAX_COMPARED), *same_type))
+        ranked = ((constant_type(candidate) not in types, candidate) for candidate in candidates)
+        return sorted(ranked, key=itemgetter(0))
 
 
 def views_of(received: Received) -> list[MessageView]:

@@ -101,7 +101,7 @@ class Frame:
         type)."""
         if self.protocol != "KAFKA" or self.is_cloudevent:
             return None
-        return _traces(self.payload) & ~self.content_type.present
+        return has_traces(self.payload) & ~self.content_type.present
 
     @property
     def payload_type(self) -> pa.StringArray:
@@ -229,7 +229,7 @@ def _natives(protocol: str, parts: WireColumns, rows: Rows) -> Frame:
     payload = _payloads(parts.data, protocol)
     doubtful = parts.content_type.doubtful | parts.doubtful
     if protocol in HIDING:
-        doubtful |= _traces(payload)
+        doubtful |= has_traces(payload)
     return Frame(
         protocol=protocol,
         is_cloudevent=False,
@@ -245,7 +245,7 @@ def _natives(protocol: str, parts: WireColumns, rows: Rows) -> Frame:
     )
 
 
-def _traces(payload: pa.BinaryArray) -> Mask:
+def has_traces(payload: pa.BinaryArray) -> Mask:
     """A mask of the payloads that may be structured events; an escape may hide an attribute name."""
     traces = [mask_of(pc.match_substring(payload, trace)) for trace in (b"specversion", b"\\u")]
     return any_of(traces, len(payload))

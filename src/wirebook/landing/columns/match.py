@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from wirebook.definitions.compile.mediatype import MediaType, parse_media_type
 from wirebook.definitions.compile.slots import BARE
+from wirebook.definitions.compile.values import CHECKS, NotOfType
 from wirebook.definitions.match.index import URI_SLOTS, Index, MaskPart
 from wirebook.definitions.match.index import Mask as IndexMask
 from wirebook.landing.columns.frames import Frame
@@ -39,7 +40,7 @@ from wirebook.landing.columns.slot_columns import (
 
 # Types whose canonical form is the text itself if it has no control characters.
 TEXT_TYPES: Final = frozenset({"string", "ascii", "uritemplate", "any"})
-# Patterns that match only values of the type. The reference decides the values that they miss.
+# Patterns that match only values of the type, but not all of them.
 TYPE_PATTERNS: Final = {
     "symbol": r"^[A-Za-z0-9_]+$",
     "boolean": r"^(true|false)$",
@@ -89,16 +90,23 @@ class CandidateFit:
     captures: dict[int, pa.StringArray]
 
 
-def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) -> Iterator[MatchedRows]:
-    """The certain matches of a frame, whose rows are reordered for it.
+class FrameMatches(NamedTuple):
+    """The certain results of matching a frame: its matches, whose rows are reordered for it, and the rows that
+    certainly match no definition."""
+
+    matched: Iterator[MatchedRows]
+    unmatched: Rows
+
+
+def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) -> FrameMatches:
+    """Match the rows of a frame.
 
     `groups` has the group number of each definition. Definitions of a group must share their pattern and placeholders;
     their rows become adjacent.
     Cost: one look-up for each mask and row, then column checks for each pattern.
     """
     pairs = _candidates(frame, index, patterns)
-    if not len(pairs.rows):
-        return
+    doubtful = frame.doubtful | _unindexed(frame, index)
     fits, certain = np.zeros(len(pairs.rows), bool), np.zeros(len(pairs.rows), bool)
     captures: dict[int, tuple[Rows, dict[int, pa.StringArray]]] = {}
     for number, places in _by_pattern(pairs, patterns):
@@ -106,12 +114,14 @@ def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) ->
         verdict = _check_pattern(frame, patterns.patterns[number], pairs.rows[places], members)
         fits[places], certain[places] = verdict.fits, verdict.certain
         captures[number] = places, verdict.captures
-    certain &= ~(frame.doubtful | _unindexed(frame, index))[pairs.rows]
     if patterns.asks_structured and (hiding := frame.may_hide_structured) is not None:
-        certain &= ~hiding[pairs.rows]
+        doubtful |= hiding
+    certain &= ~doubtful[pairs.rows]
     chosen = _best(pairs, fits, certain, patterns.rank(frame.mode), len(frame))
-    if len(chosen):
-        yield from _matched(frame, pairs, _Winners(chosen, patterns, captures, groups))
+    matched = _matched(frame, pairs, _Winners(chosen, patterns, captures, groups)) if len(chosen) else iter(())
+    unmatched = ~doubtful
+    unmatched[pairs.rows[fits | ~certain]] = False
+    return FrameMatches(matched, np.flatnonzero(unmatched))
 
 
 # -- candidates -----------------------------------------------------------------------------------------------------
@@ -189,6 +199,8 @@ def _part_keys(frame: Frame, part: MaskPart) -> Sequence[Any]:
 
 def _by_pattern(pairs: CandidatePairs, patterns: Patterns) -> Iterator[tuple[int, Rows]]:
     """The positions of the pairs of each pattern. Pairs without a pattern stay uncertain."""
+    if not len(pairs.rows):
+        return
     numbers = patterns.pattern_of[pairs.definitions]
     order = np.argsort(numbers, kind="stable")
     distinct, starts = np.unique(numbers[order], return_index=True)
@@ -250,6 +262,8 @@ def _fit(verdict: CandidateFit, check: SlotCheck, text: pa.StringArray, expected
     if check.segments:
         fits, certain = _fit_template(verdict, check, text, expected)
         return fits & typed, certain & (typed | ~fits)
+    if check.type in TYPE_PATTERNS and not typed.all():
+        return typed | _of_other_form(check.type, text, ~typed), everywhere
     return typed, typed
 
 
@@ -264,6 +278,22 @@ def _of_type(type_: str, text: pa.StringArray) -> Mask:
         return plain if type_ != "ascii" else plain & mask_of(pc.string_is_ascii(text))
     pattern = TYPE_PATTERNS.get(type_)
     return mask_of(pc.match_substring_regex(text, pattern)) if pattern else np.zeros(len(text), bool)
+
+
+def _of_other_form(type_: str, text: pa.StringArray, rows: Mask) -> Mask:
+    """A mask of the values in `rows` that are of a type though they do not match its pattern. Each distinct value is
+    checked once."""
+    encoded = pc.if_else(pa.array(rows), text, pa.scalar(None, pa.string())).dictionary_encode()
+    fits = np.array([False, *(_is_of_type(type_, value) for value in encoded.dictionary.to_pylist())])
+    return np.asarray(fits[codes_of(encoded)])
+
+
+def _is_of_type(type_: str, value: str) -> bool:
+    try:
+        CHECKS[type_](value)
+    except NotOfType:
+        return False
+    return True
 
 
 def _fits_media_type(declared: MediaType, text: pa.StringArray) -> Mask:

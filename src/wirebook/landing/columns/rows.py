@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -16,9 +17,10 @@ import pyarrow.compute as pc
 from wirebook.bindings.received import EMPTY_IS_NONE
 from wirebook.landing.columns.frames import Frame
 from wirebook.landing.columns.match import MatchedRows
+from wirebook.landing.columns.near_misses import NearMissFinder
 from wirebook.landing.columns.records import RecordColumns
 from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of, instants, mask_of
-from wirebook.landing.tables.layout import INSTANT, TableColumn, TableLayout
+from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, INSTANT, TableColumn, TableLayout
 from wirebook.schema import CompiledSchema, column_without_prefix
 
 INTEGER: Final = r"^(0|-?[1-9][0-9]{0,8})$"
@@ -30,12 +32,24 @@ class RowBlock(NamedTuple):
     Shape: `places` are positions in the chunk; `numbers` are definition numbers, ascending.
     """
 
+    layout: TableLayout
     places: Rows
     numbers: Rows
     rows: pa.Table
 
     def only(self, chosen: Mask) -> RowBlock:
-        return RowBlock(self.places[chosen], self.numbers[chosen], self.rows.filter(pa.array(chosen)))
+        return RowBlock(self.layout, self.places[chosen], self.numbers[chosen], self.rows.filter(pa.array(chosen)))
+
+
+class DeadLetterBlock(NamedTuple):
+    """Dead letters of messages that match no definition.
+
+    Shape: `places` are positions in the chunk; `codes` counts the dead letters that have a problem code.
+    """
+
+    places: Rows
+    rows: pa.Table
+    codes: Counter[str]
 
 
 @dataclass
@@ -57,8 +71,34 @@ class ColumnRows:
         sources = {"attribute": attributes, "binding": matched.bindings, "payload": columns}
         whole = [_column(column, sources, provenance, matched) for column in layout.columns]
         table = pa.Table.from_arrays(whole, schema=layout.schema)
-        block = RowBlock(frame.rows[run], matched.numbers, table)
+        block = RowBlock(layout, frame.rows[run], matched.numbers, table)
         return block if certain.all() else block.only(certain)
+
+    def dead_letters(
+        self, frame: Frame, finder: NearMissFinder, raw: Callable[[Rows], pa.BinaryArray]
+    ) -> DeadLetterBlock:
+        """The dead letters of a frame whose messages match no definition. `raw` returns the records at some places."""
+        near = finder.find(frame)
+        frame = frame.take(near.rows)
+        provenance, _ = self._provenance(frame)
+        count = len(frame)
+        columns = {
+            **{name: provenance[name] for name in ("_file", "_line", "_index", "_catalogue")},
+            "received": provenance["_received"],
+            "protocol": provenance["_protocol"],
+            "endpoint": provenance["_endpoint"],
+            "raw": raw(frame.rows),
+            "outcome": pa.repeat(pa.scalar("unexpected", pa.string()), count),
+            "definition": pa.nulls(count, pa.string()),
+            "problems": near.problems,
+            "near": near.near,
+        }
+        table = pa.Table.from_arrays([columns[name] for name in DEAD_LETTER_SCHEMA.names], schema=DEAD_LETTER_SCHEMA)
+        return DeadLetterBlock(frame.rows, table, near.codes)
+
+    def timely(self, frame: Frame, rows: Rows) -> Rows:
+        """The rows of a frame whose receive time is certain."""
+        return rows[self.records.received[1][frame.rows[rows]]]
 
     def _provenance(self, frame: Frame) -> tuple[dict[str, pa.Array], Mask]:
         """The provenance columns of a frame, and a mask of the rows where they are certain."""

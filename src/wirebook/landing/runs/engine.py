@@ -12,16 +12,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
 from wirebook.bindings import (
+    Parsed,
     Received,
     read_events,
     read_parquet_batch,
@@ -38,27 +39,32 @@ from wirebook.landing.chunks import PROBLEM_OUTCOMES, BlockTables, Chunk, Landed
 from wirebook.landing.columns.events import frame_of_events, frames_of
 from wirebook.landing.columns.frames import Frame
 from wirebook.landing.columns.json_records import JsonRecords
-from wirebook.landing.columns.match import MatchedRows, match_frame
+from wirebook.landing.columns.match import FrameMatches, MatchedRows, match_frame
+from wirebook.landing.columns.near_misses import NearMissFinder
 from wirebook.landing.columns.parquet_records import ParquetRecords
 from wirebook.landing.columns.patterns import Patterns
 from wirebook.landing.columns.records import DecodedRecords, RecordColumns
-from wirebook.landing.columns.rows import ColumnRows, RowBlock, read_payloads
+from wirebook.landing.columns.rows import ColumnRows, DeadLetterBlock, RowBlock, read_payloads
 from wirebook.landing.columns.slot_columns import Rows, codes_of
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, TableLayout, layout_key, layout_of
 from wirebook.landing.tables.reference_rows import MessageOrigin, dead_letter, json_text, table_row
 from wirebook.problems import Problem
 from wirebook.schema import CompiledSchema, Unsupported
 
+MAX_FINDERS: Final = 64
+"""How many kinds of messages, by endpoint, protocol and mode, have a finder of near misses at the same time."""
+
 
 @dataclass(slots=True)
 class Tally:
-    """Collects the rows of a `Landed`: `rows` from the reference, `blocks` from the column path. Tables have the XIDs
-    of their definitions as names."""
+    """Collects the rows of a `Landed`: `rows` and `dead` from the reference, `blocks` and `dead_blocks` from the column
+    path. Tables have the XIDs of their definitions as names."""
 
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     blocks: list[TableBlock] = field(default_factory=list)
     layouts: dict[str, TableLayout] = field(default_factory=dict)
     dead: list[dict[str, Any]] = field(default_factory=list)
+    dead_blocks: list[pa.Table] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     read: int = 0
@@ -71,6 +77,12 @@ class Tally:
         self.outcomes["matched"] += len(rows)
         self.read += len(rows)
 
+    def add_dead_letters(self, block: DeadLetterBlock) -> None:
+        self.dead_blocks.append(block.rows)
+        self.outcomes["unexpected"] += len(block.rows)
+        self.reasons.update(block.codes)
+        self.read += len(block.rows)
+
     def landed(self) -> Landed:
         from_reference = [
             TableBlock.of(name, pa.Table.from_pylist(rows, schema=self.layouts[name].schema))
@@ -78,7 +90,9 @@ class Tally:
         ]
         return Landed(
             tables=BlockTables([*self.blocks, *from_reference]),
-            dead_letters=pa.Table.from_pylist(self.dead, schema=DEAD_LETTER_SCHEMA),
+            dead_letters=pa.concat_tables(
+                [pa.Table.from_pylist(self.dead, schema=DEAD_LETTER_SCHEMA), *self.dead_blocks]
+            ),
             read=self.read,
             empty=self.empty,
             outcomes=dict(self.outcomes),
@@ -100,6 +114,7 @@ class CatalogueEngine:
         self.columns = columns and replace(catalog.options, confluent_prefix=False) == DEFAULT_OPTIONS
         self._layouts: dict[str, TableLayout] = {}
         self._layouts_by_key: dict[Any, TableLayout] = {}
+        self._finders: dict[tuple[int, str, bool, str | None], NearMissFinder] = {}
         self._compiled: dict[tuple[int, bool], tuple[Patterns, Rows]] = {}
 
     @cached_property
@@ -139,11 +154,14 @@ class CatalogueEngine:
         """The rows and dead letters of a chunk."""
         tally = Tally()
         rest = np.ones(len(chunk), bool)
-        for _, block in self.settled(chunk):
+        for block in self.settled(chunk):
+            rest[block.places] = False
+            if isinstance(block, DeadLetterBlock):
+                tally.add_dead_letters(block)
+                continue
             numbers, starts = np.unique(block.numbers, return_index=True)
             layouts = [self.layout(self._xids[number]) for number in numbers.tolist()]
             tally.add_block(layouts, np.append(starts, len(block.numbers)), block.rows)
-            rest[block.places] = False
         for origin, outcome in self.outcomes(chunk.only(rest)):
             self._add(outcome, origin, tally)
         return tally.landed()
@@ -158,16 +176,17 @@ class CatalogueEngine:
 
     # -- columns ----------------------------------------------------------------------------------------------------
 
-    def settled(self, chunk: Chunk) -> Iterator[tuple[TableLayout, RowBlock]]:
-        """The messages that the column path decides with certainty, in blocks of definitions that share the layout's
-        columns."""
+    def settled(self, chunk: Chunk) -> Iterator[RowBlock | DeadLetterBlock]:
+        """The messages that the column path decides with certainty: matches in blocks of definitions that share a
+        layout, and dead letters."""
         if not self.columns or chunk.problem is not None or chunk.numbers is None:
             return
         records = _records(chunk)
         rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
         for frame, scope in self._frames(chunk, records):
-            for run in self._runs(frame, scope):
-                layout, schema = self._described(run[0])
+            matches = self._matches(frame, scope)
+            for run in self._runs(matches.matched):
+                _, schema = self._described(run[0])
                 if isinstance(schema, Unsupported):  # its messages are dead letters
                     continue
                 prefixed = self.catalog.options.confluent_prefix
@@ -176,7 +195,10 @@ class CatalogueEngine:
                     layout, _ = self._described(matched)
                     block = rows.block(matched, layout, payloads)
                     if len(block.places):
-                        yield layout, block
+                        yield block
+            unmatched = rows.timely(frame, matches.unmatched)
+            if len(unmatched) and not scope.empty:
+                yield rows.dead_letters(frame.take(unmatched), self._finder(frame, scope), partial(_raw, chunk))
 
     def _frames(self, chunk: Chunk, records: RecordColumns) -> Iterator[tuple[Frame, EndpointScope]]:
         if chunk.file_type == "events" and chunk.lines is not None:
@@ -197,12 +219,22 @@ class CatalogueEngine:
         xid = self._xids[matched.numbers[0]]
         return self.layout(xid), self.catalog.schema_of(self.catalog.definitions[xid])
 
-    def _runs(self, frame: Frame, scope: EndpointScope) -> Iterator[list[MatchedRows]]:
-        """The matches of a frame, grouped by the schema of their payloads."""
-        selector = self.catalog.selector
-        index = selector.index(shows_protocol=frame.shows_protocol)
+    def _matches(self, frame: Frame, scope: EndpointScope) -> FrameMatches:
+        index = self.catalog.selector.index(shows_protocol=frame.shows_protocol)
         patterns, groups = self._patterns(scope, shows_protocol=frame.shows_protocol)
-        matches = match_frame(frame, index, patterns, groups)
+        return match_frame(frame, index, patterns, groups)
+
+    def _finder(self, frame: Frame, scope: EndpointScope) -> NearMissFinder:
+        """The near misses of a kind of messages, with what it remembers from chunk to chunk."""
+        key = (id(scope), frame.protocol, frame.is_cloudevent, frame.mode)
+        if key not in self._finders:
+            if len(self._finders) >= MAX_FINDERS:
+                self._finders.clear()
+            self._finders[key] = NearMissFinder(self.catalog.selector, scope, frame)
+        return self._finders[key]
+
+    def _runs(self, matches: Iterator[MatchedRows]) -> Iterator[list[MatchedRows]]:
+        """Matches, grouped by the schema of their payloads."""
         for _, run in groupby(matches, key=lambda matched: self._schema_numbers[matched.numbers[0]]):
             yield list(run)
 
@@ -292,13 +324,24 @@ def _records(chunk: Chunk) -> RecordColumns:
     return JsonRecords(chunk.lines)
 
 
+def _raw(chunk: Chunk, places: Rows) -> pa.BinaryArray:
+    """The records at some places in a chunk as lines, which replay can read."""
+    rows = pa.array(places)
+    if chunk.batch is None:
+        assert chunk.lines is not None
+        return chunk.lines.take(rows).cast(pa.binary())
+    return pa.array((_line(parsed) for parsed in read_parquet_batch(chunk.batch.take(rows))), pa.binary())
+
+
+def _line(parsed: Parsed) -> bytes:
+    return to_line(parsed.wire) if parsed.wire is not None else json_text(parsed.value).encode()
+
+
 def _messages(chunk: Chunk) -> Iterator[tuple[int, bytes, tuple[Received, ...]]]:
     """The position of each record in the chunk, its raw bytes, and its messages."""
     if chunk.batch is not None:
         for place, parsed in enumerate(read_parquet_batch(chunk.batch)):
-            # A line of JSON, which replay can read.
-            raw = to_line(parsed.wire) if parsed.wire is not None else json_text(parsed.value).encode()
-            yield place, raw, received_of(parsed)
+            yield place, _line(parsed), received_of(parsed)
         return
     read = read_events if chunk.file_type == "events" else read_record
     for place, line in enumerate(chunk.lines.to_pylist() if chunk.lines is not None else ()):

@@ -151,12 +151,13 @@ def reason(problem: Problem) -> dict[str, str | None]:
     return {
         "code": problem.code,
         "slot": problem.slot,
-        "expected": _text(problem.expected),
-        "actual": _text(problem.actual),
+        "expected": reason_text(problem.expected),
+        "actual": reason_text(problem.actual),
     }
 
 
-def _text(value: Any) -> str | None:
+def reason_text(value: Any) -> str | None:
+    """An expected or actual value as text: JSON unless it is a string."""
     if value is None:
         return None
     return well_formed(value) if isinstance(value, str) else json_text(value)
