@@ -398,7 +398,7 @@ def test_placeholder_without_observable_slot_is_null() -> None:
     message = Message(json.dumps(FOUR | {"data": {}}).encode(), Way("CLOUDEVENTS", "structured"), "")
     result = Engines(catalog).compare(chunk_of_lines([message], "events"), [message])
     assert not result.differences, str(result.differences[0])
-    assert result.landed.tables["g__m"]["ctx_a"].to_pylist() == [None]
+    assert result.landed.tables["/messagegroups/g/messages/m"]["ctx_a"].to_pylist() == [None]
 
 
 def test_unescaped_uri_matches_the_most_specific_definition() -> None:
@@ -422,7 +422,10 @@ def test_unescaped_uri_matches_the_most_specific_definition() -> None:
     ]
     result = Engines(catalog).compare(chunk_of_lines(messages, "capture"), messages)
     assert not result.differences, str(result.differences[0])
-    assert {name: len(table) for name, table in result.landed.tables.items()} == {"g__m": 2, "g__n": 1}
+    assert {name: len(table) for name, table in result.landed.tables.items()} == {
+        "/messagegroups/g/messages/m": 2,
+        "/messagegroups/g/messages/n": 1,
+    }
 
 
 # -- dead letters ---------------------------------------------------------------------------------------------------
