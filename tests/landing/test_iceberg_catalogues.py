@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
@@ -354,6 +357,21 @@ def test_namespace_of_another_target_is_refused(lake: Workspace, tmp_path: Path)
         other.land(**named)
     assert place_of(other.to) is None
     assert not list((other.to / "_wirebook").glob("batches/*"))
+
+
+def test_target_that_this_process_deleted_is_forgotten(lake: Workspace, tmp_path: Path) -> None:
+    lake.write("1", lines(20))
+    lake.land()
+    shutil.rmtree(lake.to)
+    problems = lake.land().problems  # not one batch that the tables seem to have
+    assert [problem.code for problem in problems] == ["table-set-aside", "table-set-aside"]
+    embedded = Workspace(tmp_path, str(tmp_path / "embedded"))
+    for _ in range(2):
+        shutil.rmtree(embedded.to, ignore_errors=True)
+        embedded.land(table_format="iceberg")
+        with closing(sqlite3.connect(embedded.to / "_wirebook" / "iceberg.db")) as database:
+            found = database.execute("SELECT table_name FROM iceberg_tables ORDER BY 1").fetchall()
+        assert found == [("a",), ("b",)]
 
 
 # -- settings --------------------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ class IcebergFormat(ParquetFormat):
     def check(self, root: Location) -> None:
         """Check also that a catalogue of a team answers. Raises: also iceberg-catalog-failed"""
         library("pyiceberg.catalog.sql")
-        if isinstance(root, ObjectPath) or place_of(root) is not None:
+        if isinstance(root, ObjectPath) or place_of(root, again=True) is not None:
             catalog_of(root).check()
 
     def check_properties(self, properties: Mapping[str, str]) -> str | None:
@@ -135,13 +135,14 @@ class IcebergFormat(ParquetFormat):
             kept = {reference.snapshot_id for reference in table.refs().values()}  # heads of branches, and tags
             old = (snapshot.snapshot_id for snapshot in table.snapshots() if snapshot.timestamp_ms < limit)
             expired = [number for number in old if number not in kept]
-            try:
-                if expired and not options.dry_run:
-                    table.maintenance.expire_snapshots().by_ids(expired).commit()
-                break
-            except CommitFailedException:  # another writer was faster; a table that changes all the time is left alone
-                expired = []
-                time.sleep(pause)
+            with catalog_failures(table.catalog.name):
+                try:
+                    if expired and not options.dry_run:
+                        table.maintenance.expire_snapshots().by_ids(expired).commit()
+                    break
+                except CommitFailedException:  # another writer was faster; a table that always changes is left alone
+                    expired = []
+            time.sleep(pause)
         return Upkeep(folder.name, len(self.files(folder)), expired=len(expired))
 
 
@@ -195,7 +196,10 @@ def _add_once(
     for pause in PAUSES:
         try:
             with catalog.outages():
-                table = catalog.load(folder.name) or catalog.create(folder, schema)
+                try:
+                    table = catalog.load(folder.name) or catalog.create(folder, schema)
+                except FileNotFoundError as error:
+                    raise CommitFailed(f"the metadata that the catalogue names is missing: {error}") from error
                 if not catalog.owns(table):
                     raise CommitFailed(_not_owned(catalog, table))
                 if int(table.properties.get(BATCH, "0")) < batch:

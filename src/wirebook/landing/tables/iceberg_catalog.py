@@ -108,13 +108,13 @@ def place_for(root: Location, catalog: str | None, namespace: str | None, *, has
 
     Raises: WirebookError (iceberg-catalog-differs, bad-setting, unsupported-store)
     """
-    if catalog is None and namespace is None:
-        return place_of(root)
     if isinstance(root, ObjectPath) and root.bucket.startswith("az:"):
         message = f"PyIceberg does not know the scheme of '{root}'"
         hint = "write the URL as abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER"
         raise WirebookError(Problem("unsupported-store", message, expected="abfss", actual="az", hint=hint))
-    place = place_of(root)
+    place = place_of(root, again=True)
+    if catalog is None and namespace is None:
+        return place
     if place is None and has_tables:
         message = f"the Iceberg tables of '{root}' are in the catalogue of its folder, not in '{catalog}'"
         hint = "omit the catalogue, or choose another target"
@@ -144,8 +144,11 @@ def _new_place(catalog: str | None, namespace: str | None) -> CatalogPlace:
     return place
 
 
-def place_of(root: Location) -> CatalogPlace | None:
-    """Where a target keeps its Iceberg tables; None if in the target itself."""
+def place_of(root: Location, *, again: bool = False) -> CatalogPlace | None:
+    """Where a target keeps its Iceberg tables; None if in the target itself. Read once, or `again` at the beginning of
+    a run, because the target may have been deleted meanwhile."""
+    if again:
+        _remembered.cache_clear()
     try:
         return _remembered(root.absolute())
     except FileNotFoundError:
@@ -172,7 +175,6 @@ def remember(root: Location, place: CatalogPlace) -> None:
             message = f"'{place.namespace}' in the catalogue '{place.catalog}' has the table '{name}' of something else"
             hint = "choose another namespace with --iceberg-namespace: each target needs its own"
             raise WirebookError(Problem("iceberg-catalog-differs", message, actual=place.namespace, hint=hint))
-    _remembered.cache_clear()  # a folder of this path may have been deleted
     try:
         records_of(root).create(RECORD, msgspec.json.encode(place))
     except FileExistsError as error:
@@ -277,8 +279,16 @@ def uri_of(location: Location) -> str:
     return str(location) if isinstance(location, ObjectPath) else f"file://{location.absolute()}"
 
 
-@lru_cache(maxsize=4)
 def _embedded(root: Path) -> Catalog:
+    """The catalogue in a folder."""
+    file = root / "_wirebook" / "iceberg.db"
+    file.touch()
+    return _opened(root, file.stat().st_ino)
+
+
+@lru_cache(maxsize=4)
+def _opened(root: Path, _inode: int) -> Catalog:
+    """The catalogue in a folder. Its connections would go on to write to a file that has been deleted."""
     from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
 
     catalog = SqlCatalog(SQLITE, uri=f"sqlite:///{root}/_wirebook/iceberg.db", warehouse=uri_of(root))
