@@ -3,7 +3,7 @@
 Each snapshot and the table carry the batch number; a batch that the table already has is not added again. A commit
 succeeds only if the table is still as it was read, so writers beside this one, such as a compaction, lose nothing.
 
-Spec: docs/land.md#apache-iceberg; docs/decisions/0060, 0202
+Spec: docs/land.md#apache-iceberg; docs/decisions/0060, 0204
 """
 
 from __future__ import annotations

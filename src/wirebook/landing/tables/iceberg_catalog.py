@@ -4,7 +4,7 @@ A team's catalogue has a name in the configuration of PyIceberg (``.pyiceberg.ya
 which has its kind, its address and its credentials. The target remembers the name and the namespace, and nothing else.
 Each table carries the id of the target that writes it, because its batch numbers mean nothing in another one.
 
-Spec: docs/how-to/iceberg-catalogues.md; docs/decisions/0202
+Spec: docs/how-to/iceberg-catalogues.md; docs/decisions/0204
 """
 
 from __future__ import annotations
