@@ -146,7 +146,7 @@ def add_staged(statistics: TableStatistics, files: Sequence[Location], schema: p
                 with pq.ParquetFile(pa.BufferReader(written.getvalue())) as parquet:
                     _add_footer(statistics, parquet.metadata, parquet.schema_arrow)
                     _add_placeholders(statistics, parquet)
-                    statistics.times += group_times(parquet.metadata, rows.column("_received"), "_received")
+                    statistics.times += group_times(parquet.metadata, rows, "_received")
                 statistics.staged += rows.num_rows
         except (OSError, pa.ArrowException):
             statistics.gone += 1

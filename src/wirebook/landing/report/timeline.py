@@ -69,8 +69,9 @@ class Timeline:
             yield self.start + number * self.step, landed, dead
 
 
-def group_times(metadata: pq.FileMetaData, file: Location | pa.ChunkedArray, column: str) -> Iterator[GroupTimes]:
-    """The times of each row group that has bounds. `file` is the file, or its column of times if it is in memory."""
+def group_times(metadata: pq.FileMetaData, file: Location | pa.Table, column: str) -> Iterator[GroupTimes]:
+    """The times of each row group that has bounds; none without the column. `file` is the file, or its rows if it is in
+    memory."""
     names = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
     if column not in names:
         return
@@ -80,7 +81,7 @@ def group_times(metadata: pq.FileMetaData, file: Location | pa.ChunkedArray, col
         bounds = piece.statistics
         if bounds is None or not (bounds.has_min_max and bounds.has_null_count):
             continue
-        source = file.combine_chunks() if isinstance(file, pa.ChunkedArray) else (file, group, column)
+        source = file.column(column).combine_chunks() if isinstance(file, pa.Table) else (file, group, column)
         rows = metadata.row_group(group).num_rows - bounds.null_count
         yield GroupTimes(_aware(bounds.min), _aware(bounds.max), rows, source)
 
