@@ -392,3 +392,61 @@ def test_impossible_properties_are_refused(shop: Shop, table_format: str, proper
         shop.land(registry(PAID), event(PAID, 1), tables=tables, table_format=table_format)
     assert reason in raised.value.problems[0].message
     assert not (shop.to / "shop_orders__paid").exists()
+
+
+# -- comments ---------------------------------------------------------------------------------------------------------
+
+
+def comments(shop: Shop, name: str) -> tuple[str | None, dict[str, str | None]]:
+    """The comments of a table and of its columns, for a reader of its format."""
+    folder = shop.to / name
+    if (folder / "_delta_log").exists():
+        from deltalake import DeltaTable
+
+        table = DeltaTable(str(folder))
+        return table.metadata().description, {
+            field.name: field.metadata.get("comment") for field in table.schema().fields
+        }
+    if (folder / "metadata").exists():
+        loaded = iceberg_table(shop.to, name)
+        return loaded.properties.get("comment"), {field.name: field.doc for field in loaded.schema().fields}
+    newest = max(folder.glob("*.parquet"))
+    fields = pq.read_schema(newest)
+    return None, {field.name: (field.metadata or {}).get(b"comment", b"").decode() or None for field in fields}
+
+
+def described(table: str | None, **columns: str) -> dict[str, Any]:
+    properties = {name: {"type": "integer", "description": text} for name, text in columns.items()}
+    catalogue = registry(PAID, properties={"n": {"type": "integer"}} | properties)
+    if table:
+        catalogue["messagegroups"]["shop.orders"]["messages"]["paid"]["description"] = table
+    return catalogue
+
+
+def test_comments_follow_the_catalogue(shop: Shop, table_format: str) -> None:
+    has_table_comments, name = table_format != "parquet", "shop_orders__paid"
+    shop.land(described("A payment.\n Final.", n="Its number"), event(PAID, 1), table_format=table_format)
+    table, columns = comments(shop, name)
+    assert table == ("A payment. Final." if has_table_comments else None)
+    assert (columns["n"], columns["ce_type"]) == ("Its number", "CloudEvents attribute 'type'")
+    assert None not in columns.values()
+    changed = described("Paid.", n="The number", m="Another number")
+    shop.land(changed, event(PAID, 2, m=3))
+    table, columns = comments(shop, name)
+    assert table == ("Paid." if has_table_comments else None)
+    assert (columns["n"], columns["m"]) == ("The number", "Another number")
+    versions = len([*(shop.to / name).glob("_delta_log/*.json")])
+    shop.land(changed, event(PAID, 4, m=5))
+    assert len([*(shop.to / name).glob("_delta_log/*.json")]) == versions + (table_format == "delta")
+    assert read(shop, name)[0] == [1, 2, 4]
+
+
+def test_table_without_comments_gets_them(shop: Shop, table_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        module = "formats" if table_format == "parquet" else table_format
+        earlier.setattr(f"wirebook.landing.tables.{module}.with_comments", lambda schema, *_: schema)
+        shop.land(registry(PAID), event(PAID, 1), table_format=table_format, runner=HereRunner())
+    shop.land(described("A payment", n="Its number"), event(PAID, 2))
+    assert comments(shop, "shop_orders__paid")[1]["n"] == "Its number"
+    assert comments(shop, "shop_orders__paid")[1]["_file" if table_format != "iceberg" else "_source_file"]
+    assert read(shop, "shop_orders__paid")[0] == [1, 2]

@@ -116,8 +116,9 @@ class BlockTables(Mapping[str, pa.Table]):
 class Landed:
     """What a chunk became.
 
-    Shape: `tables` has the rows of each table; `definitions` the XID of each table's definition. `outcomes` and
-    `reasons` count messages by outcome and by problem code.
+    Shape: `tables` has the rows of each table; `definitions` the XID of each table's definition, and `descriptions`
+    those of its columns in the schema of the payload. `outcomes` and `reasons` count messages by outcome and by problem
+    code.
     Rule: `read` is the number of rows of all tables plus the number of dead letters; `read + empty` is at least the
     number of records.
     """
@@ -129,6 +130,7 @@ class Landed:
     outcomes: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     definitions: dict[str, str] = field(default_factory=dict)
+    descriptions: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def blocks(self) -> Sequence[TableBlock]:

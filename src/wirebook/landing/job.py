@@ -22,6 +22,7 @@ from wirebook.landing.runs.replay import replay_dead_letters
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import DeadLetterFilter, Target
 from wirebook.landing.stores.locations import AnyPath, location_of
+from wirebook.landing.tables.comments import comment_text
 from wirebook.landing.tables.settings import AnyTableSettings, read_table_settings
 
 __all__ = ["AnyCatalog", "AnyPath", "LandOptions", "Report", "RunOptions", "land", "load_catalog", "replay"]
@@ -130,9 +131,14 @@ def catalogue_of(catalog: Catalog) -> Catalogue:
         usable = {xid: message.source for xid, message in catalog.registry.messages.items() if not message.problems}
         return {source if source in usable else xid for xid, source in usable.items()}  # aliases share a table
 
+    def describe(xid: str) -> str | None:
+        message = catalog.registry.messages.get(xid)
+        text = message.attributes.get("description") if message else None
+        return comment_text(text) if isinstance(text, str) else None
+
     document = catalog.registry.document
     name, epoch = name_and_epoch(document)
-    return Catalogue(catalog.fingerprint, orjson.dumps(document), catalog.check_endpoint, name, epoch, xids)
+    return Catalogue(catalog.fingerprint, orjson.dumps(document), catalog.check_endpoint, name, epoch, xids, describe)
 
 
 def name_and_epoch(document: Mapping[str, Any]) -> tuple[str | None, int | None]:

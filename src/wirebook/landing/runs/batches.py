@@ -69,6 +69,7 @@ class Catalogue:
     name: str | None = None
     epoch: int | None = None
     xids: Callable[[], Iterable[str]] | None = None
+    describe: Callable[[str], str | None] = lambda _: None
 
 
 class Runner(Protocol):
@@ -188,6 +189,26 @@ class Batches:
         existing = {entry.xid: entry.table for entry in self.target.tables().values() if entry.xid is not None}
         fixed = settings.fixed_names(xids, existing)
         return assign_names(xids, existing, fixed, settings.rule)
+
+    def _traits(
+        self,
+        settings: TableSettings,
+        before: TableEntry | None,
+        xid: str | None,
+        arrow: bytes,
+        descriptions: dict[str, str] | None,
+    ) -> TableTraits:
+        """What a table has beside its columns. The partition of an existing table stays."""
+        if xid is None:
+            return NO_TRAITS
+        options, old = settings.of(xid), before.traits if before else NO_TRAITS
+        schema = pa.ipc.read_schema(pa.py_buffer(arrow))
+        return TableTraits(
+            day=old.day if before else partition_of(options.partition, schema),
+            properties=options.properties or {},
+            description=self.catalogue.describe(xid) or old.description,
+            comments=old.comments if descriptions is None else descriptions,
+        )
 
     def check_table_settings(self) -> None:
         """Check the settings of this run against the tables and their format.
@@ -349,7 +370,7 @@ class Batches:
             table_settings=None if pending.table_settings == self._history.table_settings else pending.table_settings,
             files=files,
             staged=dict(total_counts(result.staged for result in results)),
-            tables=list(table_entries(results, self.target.tables(), partial(_traits, pending.table_settings))),
+            tables=list(table_entries(results, self.target.tables(), partial(self._traits, pending.table_settings))),
             entries=entries,
             frame=pending.frame,
             offsets=total_offsets(results),
@@ -364,16 +385,6 @@ class Batches:
         if file.table == STAGED:
             return rows_by_table([staging / file.path])
         return {file.table: self.table_format.count(staging / file.path)}
-
-
-def _traits(settings: TableSettings, before: TableEntry | None, xid: str | None, arrow: bytes) -> TableTraits:
-    """What a table has beside its columns. The partition of an existing table stays."""
-    if xid is None:
-        return NO_TRAITS
-    options = settings.of(xid)
-    schema = pa.ipc.read_schema(pa.py_buffer(arrow))
-    day = before.traits.day if before else partition_of(options.partition, schema)
-    return TableTraits(day=day, properties=options.properties or {})
 
 
 def _format(settings: RunSettings, target: Target) -> str:

@@ -138,20 +138,27 @@ def total_offsets(results: Iterable[TaskResult]) -> Offsets:
     return total
 
 
+def no_traits(*_: object) -> TableTraits:
+    """The traits of a table that has nothing but columns."""
+    return NO_TRAITS
+
+
 def table_entries(
     results: Iterable[TaskResult],
     known: Mapping[str, TableEntry],
-    traits_of: Callable[[TableEntry | None, str | None, bytes], TableTraits] = lambda *_: NO_TRAITS,
+    traits_of: Callable[[TableEntry | None, str | None, bytes, dict[str, str] | None], TableTraits] = no_traits,
 ) -> Iterator[TableEntry]:
     """The tables with rows in `results` that are new or that changed. `traits_of` returns the traits of a table from
-    its entry, if it exists, its definition and its columns.
+    its entry, if it exists, its definition, its columns, and their descriptions if these have changed.
 
     Raises: not-conserved if two tasks disagree on columns
     """
     definitions: dict[str, str] = {}
     columns: dict[str, bytes] = {}
+    descriptions: dict[str, dict[str, str]] = {}
     for result in results:
         definitions |= result.definitions
+        descriptions |= result.descriptions
         for table in {file.table for file in result.files} | result.staged.keys():
             if columns.setdefault(table, result.columns[table]) != result.columns[table]:
                 raise WirebookError(
@@ -159,6 +166,6 @@ def table_entries(
                 )
     for table, schema in columns.items():
         before, xid = known.get(table), definitions.get(table)  # dead letters have no definition
-        traits = traits_of(before, xid, schema)
+        traits = traits_of(before, xid, schema, descriptions.get(table))
         if before is None or before.arrow != TableEntry.encoded(schema) or before.traits != traits:
             yield TableEntry.of(table, xid, schema, traits)

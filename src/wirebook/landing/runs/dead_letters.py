@@ -214,6 +214,7 @@ def resolve(engine: Engine, records: DeadLetterRecords, catalogue: str, file_col
         outcomes={"matched": int(rows_of.sum()), **outcomes},
         reasons=reasons,
         definitions={name: xid for name, xid in landed.definitions.items() if name in tables},
+        descriptions=landed.descriptions,
     )
 
 

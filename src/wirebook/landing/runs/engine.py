@@ -98,6 +98,7 @@ class Tally:
             outcomes=dict(self.outcomes),
             reasons=dict(self.reasons),
             definitions={xid: xid for xid in self.layouts},
+            descriptions={xid: layout.descriptions for xid, layout in self.layouts.items()},
         )
 
 

@@ -105,16 +105,17 @@ class TaskResult(msgspec.Struct, kw_only=True):
     """The summary of a task.
 
     Shape: `read` is the number of messages that the engine counted. `files` have the rows as written; `columns` are
-    serialised Arrow schemas. `rows` counts rows by table; `staged` of them are in the staging table. In a replay,
-    `unresolved` counts dead letters that were read and did not land. `bytes_read` is the size of the records, as in
-    `Chunk.size`. Of a DataFrame, `offsets` are the rows that were read, and `skipped` counts those that had landed
-    before. `fault` is the (code, message) of the problem that stopped the task; `trace` is its traceback if it is an
-    internal error.
+    serialised Arrow schemas. `descriptions` are those of columns, of tables for which they have changed. `rows` counts
+    rows by table; `staged` of them are in the staging table. In a replay, `unresolved` counts dead letters that were
+    read and did not land. `bytes_read` is the size of the records, as in `Chunk.size`. Of a DataFrame, `offsets` are
+    the rows that were read, and `skipped` counts those that had landed before. `fault` is the (code, message) of the
+    problem that stopped the task; `trace` is its traceback if it is an internal error.
     """
 
     files: list[StagedFile] = []
     splits: list[SplitResult] = []
     definitions: dict[str, str] = {}
+    descriptions: dict[str, dict[str, str]] = {}
     columns: dict[str, bytes] = {}
     rows: dict[str, int] = {}
     staged: dict[str, int] = {}
@@ -146,6 +147,7 @@ class _Tally:
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     definitions: dict[str, str] = field(default_factory=dict)
+    descriptions: dict[str, dict[str, str]] = field(default_factory=dict)
     columns: dict[str, bytes] = field(default_factory=dict)
 
     def add(self, landed: Landed) -> None:
@@ -156,6 +158,7 @@ class _Tally:
         self.outcomes.update(landed.outcomes)
         self.reasons.update(landed.reasons)
         self.definitions.update(landed.definitions)
+        self.descriptions.update(landed.descriptions)
         for block in (*landed.blocks, TableBlock.of(DEAD_LETTERS, landed.dead_letters)):
             new = [name for name in block.names if name not in self.columns]
             if new:
@@ -258,7 +261,8 @@ class Task:
         options = self._job.table_settings.of(xid)
         is_new = table not in self._tables
         day = partition_of(options.partition, schema) if is_new else self._tables[table].traits.day
-        return WriteOptions(day, tuple(options.sort or ()), options.row_group_rows)
+        descriptions = self._tally.descriptions.get(table, {})
+        return WriteOptions(day, tuple(options.sort or ()), options.row_group_rows, descriptions)
 
     @cached_property
     def _engine(self) -> Engine:
@@ -363,6 +367,9 @@ class Task:
         staged = self._spool.staged if self._spool else Counter()
         if self._spool and staged:
             self._tally.columns[STAGED] = self._spool.staged_schema.serialize().to_pybytes()
+        for table in [*self._tally.descriptions]:  # what the target knows need not be sent
+            if table in self._tables and self._tables[table].traits.comments == self._tally.descriptions[table]:
+                del self._tally.descriptions[table]
         self._progress_file.finish(self._tally.read)
         return TaskResult(files=files, splits=splits, staged=dict(staged), **self._tally.totals(), **counts)
 

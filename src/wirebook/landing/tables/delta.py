@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
+from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.delta_statistics import file_statistics
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
@@ -136,29 +137,40 @@ def _create(folder: Location, batch: int, files: Sequence[Location], schema: pa.
     from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
 
     day = traits.day
-    columns = schema if day is None else schema.append(pa.field(day.column, pa.date32()))
+    columns = with_comments(schema, traits.comments, b"comment")
+    if day is not None:
+        columns = columns.append(pa.field(day.column, pa.date32()))
     create_table_with_add_actions(
         str(folder),
         Schema.from_arrow(columns),
         _actions(folder, files, day),
         partition_by=None if day is None else [day.column],
         configuration=traits.properties or None,
+        description=traits.description,
         storage_options=STORAGE,
         commit_properties=_properties(batch),
     )
 
 
 def _append(table: DeltaTable, batch: int, actions: list[Any], schema: pa.Schema, traits: TableTraits) -> None:
-    """Add files that the table does not have. New columns and properties are set in transactions before, which may
-    succeed alone."""
-    from deltalake import Schema  # noqa: PLC0415
+    """Add files that the table does not have. New columns, comments and properties are set in transactions before,
+    which may succeed alone."""
+    from deltalake import Field, Schema  # noqa: PLC0415
 
-    target_schema = Schema.from_arrow(schema)
     known = {field.name: field for field in table.schema().fields}
-    added = [field for field in target_schema.fields if known.get(field.name) != field]
+    added = []
+    for field in Schema.from_arrow(with_comments(schema, traits.comments, b"comment")).fields:
+        old, comment = known.get(field.name), field.metadata.get("comment")
+        if old is None or old.type != field.type or (comment and "comment" not in old.metadata):
+            # This merges metadata, and fails if a member of both differs.
+            added.append(Field(field.name, field.type, metadata=field.metadata | (old.metadata if old else {})))
+        if old is not None and comment and old.metadata.get("comment", comment) != comment:
+            table.alter.set_column_metadata(field.name, old.metadata | {"comment": comment})
     if added:
         table.alter.add_columns(added)
     current = table.metadata()
+    if traits.description and current.description != traits.description:
+        table.alter.set_table_description(traits.description)
     if changed := {
         name: value for name, value in traits.properties.items() if current.configuration.get(name) != value
     }:

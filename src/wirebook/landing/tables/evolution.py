@@ -154,7 +154,8 @@ class EvolvingEngine:
         tables = {name: names.get(xid) or readable_name(xid) for name, xid in landed.definitions.items()}
         blocks = [replace(block, names=tuple(tables[name] for name in block.names)) for block in landed.blocks]
         definitions = {tables[name]: xid for name, xid in landed.definitions.items()}
-        return replace(landed, tables=BlockTables(blocks), definitions=definitions)
+        descriptions = {tables[name]: columns for name, columns in landed.descriptions.items()}
+        return replace(landed, tables=BlockTables(blocks), definitions=definitions, descriptions=descriptions)
 
     def _followed(self, chunk: Chunk, landed: Landed) -> Landed:
         """The rows with the columns of their tables; rows that conflict become dead letters."""

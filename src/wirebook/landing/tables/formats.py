@@ -24,6 +24,7 @@ from wirebook.landing.chunks import TableBlock
 from wirebook.landing.stores.locations import Location, open_output, parquet_source
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.stores.records import sync_folder
+from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.layout import STAGED, STAGED_SCHEMA
 from wirebook.landing.tables.partitions import NO_DAY, DayPartition, day_in_name, day_suffix, rows_by_day
@@ -65,10 +66,8 @@ class CommitFailed(Exception):
 
 
 class TableTraits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a table has beside its columns: its partition, its properties and its comments.
-
-    Shape: `description` and `comments` (by column) are None and empty if nothing is known about them.
-    """
+    """What a table has beside its columns: its partition, its properties, the description of its definition, and those
+    of columns in the schema of the payload, as `comments`."""
 
     day: DayPartition | None = None
     properties: dict[str, str] = {}
@@ -83,12 +82,13 @@ class WriteOptions(msgspec.Struct, frozen=True):
     """How the files of a table are written.
 
     Shape: rows of each file are sorted by the columns `sort`, unless there is none. A row group has at most
-    `row_group_rows`.
+    `row_group_rows`. `descriptions` of columns become comments; None: no comments.
     """
 
     day: DayPartition | None = None
     sort: tuple[str, ...] = ()
     row_group_rows: int | None = None
+    descriptions: dict[str, str] | None = None
 
 
 PLAIN: Final = WriteOptions()
@@ -556,6 +556,8 @@ class TableSpool:
             folder.mkdir(parents=True, exist_ok=True)
         of_day = "" if day is None else day_suffix(day)
         path = folder / f"{self._prefix}-{len(self.files) + len(self._open)}{of_day}{self._format.suffix}"
+        if options.descriptions is not None:
+            schema = with_comments(schema, options.descriptions, b"comment")
         return self._format.open(path, schema, options.row_group_rows), path, 0
 
     def _close(self, key: tuple[str, str | None]) -> None:

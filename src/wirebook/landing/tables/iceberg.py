@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, location_of, parquet_source
 from wirebook.landing.stores.objects import ObjectPath
+from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
@@ -109,8 +110,8 @@ class IcebergFormat(ParquetFormat):
         """Raises: also iceberg-catalog-failed"""
         started = time.time()
         place_files(folder, files)
-        catalog = catalog_of(folder.parent.absolute())
-        _add_once(catalog, folder, batch, [folder / file.name for file in files], schema, traits=traits)
+        catalog, commented = catalog_of(folder.parent.absolute()), with_comments(schema, traits.comments, b"doc")
+        _add_once(catalog, folder, batch, [folder / file.name for file in files], commented, traits=traits)
         if isinstance(folder, Path) and (folder / "metadata").is_dir():
             sync_new(folder / "metadata", started)
 
@@ -237,7 +238,8 @@ def _add(table: Table, batch: int, files: Sequence[Location], schema: pa.Schema,
         if traits.day and table.current_snapshot() is None and table.spec().is_unpartitioned():
             with transaction.update_spec() as spec:
                 spec.add_field(traits.day.source, "day", traits.day.column)
-        transaction.set_properties(traits.properties | properties)
+        comment = {"comment": traits.description} if traits.description else {}
+        transaction.set_properties(comment | traits.properties | properties)
         partitions = [field.name for field in transaction.table_metadata.spec().fields]
         if not partitions or (traits.day and partitions == [traits.day.column]):
             paths = [uri_of(file) for file in files]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.compile.slots import ATTRIBUTES, ENVELOPE
+from wirebook.landing.tables.comments import comment_text
 from wirebook.schema import CompiledSchema
 from wirebook.schema.layout import REST
 
@@ -88,11 +89,12 @@ ATTRIBUTE_TYPES: dict[str, pa.DataType] = {
 @dataclass(frozen=True, slots=True)
 class TableColumn:
     """One column. `source` is the origin of its value: (``provenance`` | ``attribute`` | ``binding`` | ``payload``,
-    name)."""
+    name). `description` is that of the payload's schema."""
 
     name: str
     type: pa.DataType
     source: tuple[str, str]
+    description: str | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,11 @@ class TableLayout:
     @cached_property
     def schema(self) -> pa.Schema:
         return pa.schema([(column.name, column.type) for column in self.columns])
+
+    @cached_property
+    def descriptions(self) -> dict[str, str]:
+        """The descriptions of columns in the payload's schema."""
+        return {column.name: comment_text(column.description) for column in self.columns if column.description}
 
     @cached_property
     def attributes(self) -> tuple[TableColumn, ...]:
@@ -133,7 +140,7 @@ def layout_of(definition: Definition, schema: CompiledSchema | None) -> TableLay
     provenance = (TableColumn(name, type_, ("provenance", name)) for name, type_ in PROVENANCE.items())
     bindings = (TableColumn(f"ctx_{name}", pa.string(), ("binding", name)) for name in definition.placeholders)
     columns = (*provenance, *_attributes(definition), *bindings, *_payload(definition, schema))
-    unique = tuple(TableColumn(names.unique(column.name), column.type, column.source) for column in columns)
+    unique = tuple(replace(column, name=names.unique(column.name)) for column in columns)
     return TableLayout(definition.xid, unique, schema is not None)
 
 
@@ -155,7 +162,7 @@ def _payload(definition: Definition, schema: CompiledSchema | None) -> Iterator[
         yield TableColumn("payload", pa.binary(), ("payload", ""))
         return
     for field in schema.fields:
-        yield TableColumn(field.name, field.arrow_type, ("payload", field.name))
+        yield TableColumn(field.name, field.arrow_type, ("payload", field.name), field.doc)
     yield TableColumn(REST, pa.string(), ("payload", REST))
     if definition.protocol in (None, "KAFKA"):
         yield TableColumn("_tombstone", pa.bool_(), ("provenance", "_tombstone"))
