@@ -12,7 +12,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
+from tests.landing.test_table_settings import PAID, TIMES, Shop, event, registry
 from tests.landing.workspace import Workspace
 from wirebook.landing.report.html import write_report
 from wirebook.landing.report.run_statistics import run_statistics
@@ -58,6 +60,19 @@ def test_tables_report_and_statistics_of_a_target(remote: Any) -> None:
     path = write_report(str(remote.to))
     assert b"<html" in path.read_bytes()
     assert str(path).endswith("/_wirebook/reports/1.html")
+
+
+def test_partitioned_table_with_settings_that_the_target_keeps(tmp_path: Path, bucket: str) -> None:
+    shop, to = Shop(tmp_path), f"{bucket}/lake/shop"
+    shop.to = location_of(to)
+    settings = {"tables": {PAID: {"name": "payments", "partition": "event-day"}}}
+    shop.land(registry(PAID), event(PAID, 1, TIMES[0]), event(PAID, 2, TIMES[1]), tables=settings)
+    shop.land(registry(PAID), event(PAID, 3, TIMES[1]), event(PAID, 4, None))
+    [summary] = tables_in(to)
+    assert (summary.name, sorted(first_rows(summary, 9)["n"].to_pylist())) == ("payments", [1, 2, 3, 4])
+    table = DeltaTable(f"{to}/payments", storage_options={"allow_http": "true"})
+    days = {partition["event_day"] for partition in table.partitions()}
+    assert days == {"2026-11-20", "2026-11-21", None}
 
 
 @pytest.mark.parametrize("table_format", ["parquet", "iceberg"])

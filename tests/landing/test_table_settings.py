@@ -59,7 +59,8 @@ class Shop:
     """A folder of events and a target."""
 
     def __init__(self, root: Path) -> None:
-        self.source, self.to = root / "source", root / "target"
+        self.source = root / "source"
+        self.to: Any = root / "target"
         self.source.mkdir()
         self._files = 0
 
