@@ -24,6 +24,7 @@ import standin  # noqa: E402
 
 from wirebook.landing.runs.batches import Catalogue, RunSettings  # noqa: E402
 from wirebook.landing.runs.checks import Tasks  # noqa: E402
+from wirebook.landing.runs.engine import engine_for  # noqa: E402
 from wirebook.landing.runs.land import land_files  # noqa: E402
 from wirebook.landing.runs.replay import replay_dead_letters  # noqa: E402
 from wirebook.landing.runs.report import Report  # noqa: E402
@@ -60,8 +61,8 @@ class Workspace:
 
     @property
     def _xids(self) -> Any:
-        """The stand-in for the engine names tables itself."""
-        return None if self.settings.factory is standin.engine else tuple
+        """The engine leaves names to the target; stand-ins for it name tables themselves."""
+        return tuple if self.settings.factory is engine_for else None
 
     def write(self, name: str, data: bytes) -> Path:
         path = self.source / name
