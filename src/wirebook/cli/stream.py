@@ -136,6 +136,7 @@ def stream(  # noqa: PLR0917 (options)
 
     from wirebook.capture.endpoints import ReceivedEndpoint, credentials_of, read_secrets  # noqa: PLC0415
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
+    from wirebook.landing.tables.settings import read_table_settings  # noqa: PLC0415
     from wirebook.spark.jars import KAFKA, class_path, locked_jars  # noqa: PLC0415 (half a second for all of these)
     from wirebook.spark.kafka import client_settings, kafka_source  # noqa: PLC0415
     from wirebook.spark.session import is_submitted  # noqa: PLC0415
@@ -147,6 +148,7 @@ def stream(  # noqa: PLR0917 (options)
     query = name or endpoint.rpartition("/")[2]
     if not NAME.fullmatch(query):
         raise typer.BadParameter(f"'{query}' may have only letters, digits, '.', '-' and '_'", param_hint="--name")
+    table_settings = None if tables is None else read_table_settings(tables)  # once, not in every batch
     job = StreamJob(
         source,
         to,
@@ -163,7 +165,7 @@ def stream(  # noqa: PLR0917 (options)
             "iceberg_catalog": iceberg_catalog,
             "iceberg_namespace": iceberg_namespace,
             "stage_below": stage_below,
-            "tables": tables,
+            "tables": table_settings,
         },
     )
     if available_now or once:
