@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,28 +11,10 @@ from typing import Any
 import nats
 import pytest
 
+from tests.brokers.nats import NatsServer
 from tests.capture.gateway import captured, gateway, lines_in, wait_for_note, wait_until, write_catalog
-from tests.pages.brokers import free_port, wait_for
 
 ARGUMENTS = ["--endpoint", "/endpoints/ovens"]
-
-
-class NatsServer:
-    """A server that can be killed and started again at its port."""
-
-    def __init__(self, *arguments: str) -> None:
-        self.port, self._arguments = free_port(), arguments
-        self.start()
-
-    def start(self) -> None:
-        program = str(Path(sys.executable).parent / "nats-server")
-        command = [program, "--addr", "127.0.0.1", "--port", str(self.port), *self._arguments]
-        self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        wait_for(self.port, self._process)
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
 
 
 @pytest.fixture

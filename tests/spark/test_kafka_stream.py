@@ -7,15 +7,12 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +24,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.brokers.kafka import SCRAM_USERS, USERS, KafkaBroker
 from tests.brokers.lineage import lineage_server, rows
+from tests.spark.stream_commands import SECONDS, Watched, run, started
 from wirebook.landing.runs.target import Target
 from wirebook.landing.watch.status import target_status
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("kafka")]
 
-SECONDS = 240
-PROGRAM = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\nfrom wirebook.cli import main; main()"
-)
 SEEN: dict[str, Any] = {
     "envelope": "CloudEvents/1.0",
     "envelopemetadata": {
@@ -120,69 +114,6 @@ class Topic:
 
 def attributes(number: int, type_: str) -> dict[str, str]:
     return {"specversion": "1.0", "id": str(number), "source": f"/plants/p{number % 3}", "type": type_}
-
-
-@contextmanager
-def started(environment: Mapping[str, str], arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """A command that runs; it is killed at the end."""
-    pipe, command = subprocess.PIPE, [sys.executable, "-c", PROGRAM, *arguments]
-    variables = os.environ | {**environment}
-    with subprocess.Popen(
-        command, env=variables, stdout=pipe, stderr=pipe, text=True, start_new_session=True
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def run(environment: Mapping[str, str], arguments: list[str], code: int = 0) -> tuple[list[dict[str, Any]], str]:
-    """The objects that a command prints, and its standard error."""
-    with started(environment, arguments) as process:
-        out, err = process.communicate(timeout=SECONDS)
-    assert process.returncode == code, err
-    assert "Traceback" not in err
-    assert "\tat " not in err
-    return [json.loads(line) for line in out.splitlines()], err
-
-
-class Watched:
-    """A command that runs, and the lines that it has printed."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process, self.batches, self.notes = process, list[dict[str, Any]](), list[str]()
-        self._threads = [threading.Thread(target=self._read_out), threading.Thread(target=self._read_notes)]
-        for thread in self._threads:
-            thread.start()
-
-    def _read_out(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self.batches.append(json.loads(line))
-
-    def _read_notes(self) -> None:
-        assert self.process.stderr
-        for line in self.process.stderr:
-            self.notes.append(line)
-
-    def wait_for(self, condition: Any) -> None:
-        end = time.monotonic() + SECONDS
-        while not condition():
-            assert self.process.poll() is None, self.notes
-            assert time.monotonic() < end, (self.batches, self.notes)
-            time.sleep(0.1)
-
-    def read(self) -> int:
-        return sum(batch["read"] for batch in self.batches if "batch" in batch)
-
-    def end(self, number: int) -> int:
-        self.process.send_signal(number)
-        code = self.process.wait(SECONDS)
-        for thread in self._threads:
-            thread.join()
-        assert "Traceback" not in "".join(self.notes)
-        assert "\tat " not in "".join(self.notes)
-        return code
 
 
 def test_headers_keys_nulls_and_offsets_are_kept(

@@ -7,7 +7,7 @@ Spec: endpoint/spec.md#nats-options
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -15,38 +15,14 @@ from nats.aio.client import Client
 from nats.errors import Error
 
 from wirebook.bindings import NatsMessage, from_bytes, to_line
-from wirebook.bindings.wire import Pair
 from wirebook.capture.backoff import Backoff
 from wirebook.capture.committer import Committer
 from wirebook.capture.endpoints import ReceivedEndpoint
+from wirebook.capture.nats_client import CONNECT_SECONDS, NatsServers, UnqueuedClient, header_pairs, subject_of
 from wirebook.capture.receiver import first_of, received_now
 from wirebook.capture.status import EndpointStatus
 
-SCHEMES: Final = ("nats", "tls")
-CONNECT_SECONDS: Final = 20
 STOP_SECONDS: Final = 10
-
-
-class _UnqueuedClient(Client):
-    """A client that passes on messages as they are on the wire, and does not read the next one meanwhile.
-
-    The messages of nats-py have a dict of headers, which loses repeated ones, and a queue that drops messages when it
-    is full. Here the connection is not read while there is no room, so that messages wait in the server.
-    """
-
-    receive: Callable[[bytes, bytes, bytes, bytes | None], Awaitable[None]]
-
-    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:  # noqa: ARG002
-        await self.receive(subject, reply, data, headers)
-
-    async def flush(self, timeout: int = CONNECT_SECONDS) -> None:
-        """Wait until the server has processed every command. Raises: TimeoutError
-
-        nats-py writes the PING of a flush before the commands that are still queued, so only the second one is behind
-        them.
-        """
-        await super().flush(timeout)
-        await super().flush(timeout)
 
 
 class NatsReceiver:
@@ -59,23 +35,10 @@ class NatsReceiver:
         self.status = EndpointStatus(endpoint.xid, endpoint.protocol)
         self._committer, self._xid = committer, endpoint.xid
         self._note: Callable[[str], None] = lambda text: note(f"{endpoint.xid}: {text}")
-        self._subject = str(
-            endpoint.option("subjectfilter")
-            or endpoint.option("subject")
-            or endpoint.required("subjectfilter", "it is the subject to subscribe to, such as 'orders.>'")
+        self._subject = subject_of(endpoint)
+        self._settings = NatsServers.of(endpoint).settings(
+            f"wirebook-{identity}-{endpoint.xid.removeprefix('/endpoints/')}"
         )
-        addresses, credentials = endpoint.addresses(SCHEMES), endpoint.credentials
-        self._settings: dict[str, Any] = {
-            "servers": [str(address) for address in addresses],
-            "allow_reconnect": False,  # `run` connects again, with backoff
-            "connect_timeout": CONNECT_SECONDS,
-            "name": f"wirebook-{identity}-{endpoint.xid.removeprefix('/endpoints/')}",
-            "user": credentials.username or addresses[0].uri.username,
-            "password": credentials.password,
-            "token": credentials.token,
-        }
-        if any(address.uses_tls for address in addresses) or credentials.cafile or credentials.certfile:
-            self._settings["tls"] = credentials.tls_context(endpoint.xid)
         self._queue_group = str(endpoint.option("queuegroup") or "")
         self._pending: set[asyncio.Future[None]] = set()
 
@@ -112,7 +75,7 @@ class NatsReceiver:
                 self.status.rejected["internal-error"] += 1
                 await on_error(error)
 
-        client = _UnqueuedClient()
+        client = UnqueuedClient()
         client.receive = receive
         try:
             callbacks: dict[str, Any] = {"disconnected_cb": on_close, "closed_cb": on_close, "error_cb": on_error}
@@ -152,7 +115,7 @@ class NatsReceiver:
             endpoint=self._xid,
             subject=subject.decode(errors="backslashreplace"),
             reply_to=reply.decode(errors="backslashreplace") or None,
-            headers=_pairs(headers or b"") or None,
+            headers=header_pairs(headers or b"") or None,
             data=from_bytes(bytes(data)),
         )
         line = to_line(wire)
@@ -171,9 +134,3 @@ class NatsReceiver:
         if text != self.status.failure:  # once, not for every attempt
             self._note(f"not receiving: {text}; connecting again")
         self.status.failure = text
-
-
-def _pairs(headers: bytes) -> list[Pair]:
-    """The headers of a message, in their order and with repetitions. The first line has the version."""
-    pairs = (line.partition(b":") for line in headers.split(b"\r\n")[1:] if line)
-    return [(name.decode("latin-1"), from_bytes(value.strip()) or "") for name, _, value in pairs]

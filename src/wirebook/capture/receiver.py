@@ -17,7 +17,12 @@ class Receiver(Protocol):
 
 def received_now() -> str:
     """Return the time as a record contains it."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return instant_text(datetime.now(UTC))
+
+
+def instant_text(time: datetime) -> str:
+    """Return a time in UTC as a record contains it."""
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 async def first_of(*waiting: asyncio.Future[Any] | Coroutine[Any, Any, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`wirebook stream`: land what a Kafka endpoint sends, as it arrives.
+"""`wirebook stream`: land what a Kafka or NATS endpoint sends, as it arrives.
 
 Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
 """
@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -47,17 +49,21 @@ from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import load_catalog_to_land
 from wirebook.core.counting import counted
 from wirebook.problems import Problem, WirebookError
+from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
+    from wirebook.capture.endpoints import ReceivedEndpoint
+    from wirebook.catalog import Catalog
     from wirebook.landing.watch.figures import BatchFigures
     from wirebook.spark.stream import StreamJob
+    from wirebook.spark.stream_sources import ReadLimits, StreamSource
 
 POLL_SECONDS: Final = 0.1
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def stream(  # noqa: PLR0917 (options)
-    endpoint: Annotated[str, typer.Option(help="XID of the Kafka endpoint to read.")],
+    endpoint: Annotated[str, typer.Option(help="XID of the endpoint to read: Kafka, or NATS with JetStream.")],
     catalog: CatalogOption,
     to: TargetOption,
     available_now: Annotated[
@@ -72,7 +78,8 @@ def stream(  # noqa: PLR0917 (options)
         typer.Option(
             "--from",
             metavar="earliest|latest|JSON",
-            help="Where the first run starts; JSON has the offset of each partition of each topic. Default: "
+            help="Where the first run starts; JSON has the offset of each partition of each topic, and for JetStream a "
+            "sequence number can be given. Default: "
             "autooffsetreset of the endpoint, else earliest.",
         ),
     ] = None,
@@ -121,7 +128,7 @@ def stream(  # noqa: PLR0917 (options)
         bool, typer.Option("--json", help="Print one JSON object per batch, and one with the sum of all batches.")
     ] = False,
 ) -> int:
-    """Land what a Kafka endpoint sends: one typed table per definition, and dead letters with their reasons.
+    """Land what an endpoint sends: one typed table per definition, and dead letters with their reasons.
 
     Runs until it is stopped. Ctrl-C and SIGTERM finish the current batch; the next run continues where this one
     stopped. The catalogue is read again when it changes.
@@ -138,13 +145,19 @@ def stream(  # noqa: PLR0917 (options)
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
     from wirebook.landing.tables.settings import read_table_settings  # noqa: PLC0415
     from wirebook.spark.jars import KAFKA, class_path, locked_jars  # noqa: PLC0415 (half a second for all of these)
-    from wirebook.spark.kafka import client_settings, kafka_source  # noqa: PLC0415
     from wirebook.spark.session import is_submitted  # noqa: PLC0415
     from wirebook.spark.stream import LiveCatalog, StreamJob, checkpoint_of, run_stream  # noqa: PLC0415
+    from wirebook.spark.stream_sources import ReadLimits  # noqa: PLC0415
 
     credentials = credentials_of(endpoint, read_secrets(secrets))
     received = ReceivedEndpoint(loaded, endpoint, pairs_of("--set", set_), credentials)
-    source = kafka_source(loaded, received, client_settings(client_config))
+    source, limits = _source_and_limits(
+        loaded,
+        received,
+        ReadLimits(starting or "", max_per_batch, min_per_batch, fail_on_data_loss),
+        client_config,
+        reads_all=available_now or once,
+    )
     query = name or endpoint.rpartition("/")[2]
     if not NAME.fullmatch(query):
         raise typer.BadParameter(f"'{query}' may have only letters, digits, '.', '-' and '_'", param_hint="--name")
@@ -154,11 +167,8 @@ def stream(  # noqa: PLR0917 (options)
         to,
         query,
         checkpoint or checkpoint_of(to, query),
-        _starting_offsets(starting or source.offset_reset or "earliest", source.topics),
+        limits,
         trigger={"processingTime": f"{0 if interval == '0' else seconds_of('--interval', interval):.0f} seconds"},
-        max_per_batch=max_per_batch,
-        min_per_batch=min_per_batch,
-        fail_on_data_loss=fail_on_data_loss,
         options={
             "endpoint": endpoint,
             "table_format": table_format,
@@ -172,7 +182,9 @@ def stream(  # noqa: PLR0917 (options)
         job.trigger, job.continuous = ({"availableNow": True} if available_now else {"once": True}), False
     output = _Output(progress, as_json=as_json)
     live = LiveCatalog(loaded, catalog, endpoint, output.note)
-    settings = {} if is_submitted() else {"spark.driver.extraClassPath": class_path(locked_jars(KAFKA), jars)}
+    settings = {}
+    if received.protocol == "KAFKA" and not is_submitted():
+        settings["spark.driver.extraClassPath"] = class_path(locked_jars(KAFKA), jars)
     stop = Stop()
     address = address_of("--metrics-address", metrics_address)
     try:
@@ -182,7 +194,7 @@ def stream(  # noqa: PLR0917 (options)
 
             def started() -> None:
                 stop.is_graceful = True
-                output.note(f"streaming {', '.join(source.topics)} from {source.servers} to {to}")
+                output.note(f"streaming {source.description} to {to}")
 
             report = run_stream(spark, job, live, stop, on_start=started, note=output.note, **watched)
     except _Terminated:
@@ -203,9 +215,9 @@ def stream(  # noqa: PLR0917 (options)
 def _watching(address: tuple[str, int] | None, job: StreamJob, output: _Output) -> Iterator[dict[str, Any]]:
     """Serve metrics, if they have an address, and send events of lineage while the block runs; yields callbacks of
     `run_stream`."""
-    from wirebook.landing.watch.lineage import RunLineage, topic_source  # noqa: PLC0415
+    from wirebook.landing.watch.lineage import RunLineage, Source  # noqa: PLC0415
 
-    sources = [topic_source(job.source.servers, topic) for topic in job.source.topics]
+    sources = [Source(*dataset) for dataset in job.source.datasets]
     with ExitStack() as stack:
         lineage = RunLineage(f"stream.{job.name}", sources, job.to, output.note, is_streaming=job.continuous)
         stack.enter_context(lineage)
@@ -271,11 +283,29 @@ class Stop:
             os.write(2, f"stopping after the current batch{again}\n".encode())
 
 
-def _starting_offsets(text: str, topics: tuple[str, ...]) -> str:
-    from wirebook.spark.kafka import starting_offsets  # noqa: PLC0415
+def _source_and_limits(
+    catalog: Catalog, endpoint: ReceivedEndpoint, limits: ReadLimits, client_config: Path | None, *, reads_all: bool
+) -> tuple[StreamSource, ReadLimits]:
+    """What to read of an endpoint. `limits` has what the options say, and no `starting` without --from."""
+    if endpoint.protocol == "NATS":
+        for option, value in (("--client-config", client_config), ("--min-per-batch", limits.min_per_batch)):
+            if value is not None:
+                raise typer.BadParameter("it is for endpoints of Kafka", param_hint=option)
+        module = library("wirebook.spark.jetstream_endpoint")
+        first = _checked(module.starting_sequence, limits.starting or "earliest")
+        return module.jetstream_of(endpoint, ends=reads_all), replace(limits, starting=first)
+    from wirebook.spark.kafka import client_settings, kafka_source, starting_offsets  # noqa: PLC0415
+    from wirebook.spark.kafka_stream import KafkaStream  # noqa: PLC0415
 
+    source = kafka_source(catalog, endpoint, client_settings(client_config))
+    offsets = partial(starting_offsets, topics=source.topics)
+    first = _checked(offsets, limits.starting or source.offset_reset or "earliest")
+    return KafkaStream(source), replace(limits, starting=first)
+
+
+def _checked(check: Callable[[str], str], starting: str) -> str:
     try:
-        return starting_offsets(text, topics)
+        return check(starting)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--from") from None
 

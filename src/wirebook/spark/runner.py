@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["SparkRunner"]
+__all__ = ["SparkRunner", "parallelism_of", "spark_failures"]
 
 MAX_MESSAGE = 300
 WORKER_DIED = "Python worker exited unexpectedly"
@@ -49,14 +49,8 @@ class SparkRunner:
 
     @cached_property
     def parallelism(self) -> int:
-        """The number of tasks that run at once; over Spark Connect, the default number of partitions."""
-        with suppress(AttributeError):
-            return int(self._spark.sparkContext.defaultParallelism)
-        from pyspark.sql import functions as F  # noqa: PLC0415 (half a second)
-
-        with spark_failures():
-            partitions = self._spark.range(1 << 16).select(F.spark_partition_id().alias("partition"))
-            return max(partitions.distinct().count(), 1)
+        """The number of tasks that run at once."""
+        return parallelism_of(self._spark)
 
     def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
         with spark_failures():
@@ -66,6 +60,20 @@ class SparkRunner:
                 raise ConnectionError
         decoded = {row["task"]: msgspec.msgpack.decode(bytes(row["result"]), type=TaskResult) for row in rows}
         return [decoded[number] for number in range(len(tasks))]
+
+
+def parallelism_of(spark: SparkSession) -> int:
+    """The number of tasks that run at once; over Spark Connect, the default number of partitions.
+
+    Raises: spark-failed
+    """
+    with suppress(AttributeError):
+        return int(spark.sparkContext.defaultParallelism)
+    from pyspark.sql import functions as F  # noqa: PLC0415 (half a second)
+
+    with spark_failures():
+        partitions = spark.range(1 << 16).select(F.spark_partition_id().alias("partition"))
+        return max(partitions.distinct().count(), 1)
 
 
 @contextmanager

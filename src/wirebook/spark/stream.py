@@ -9,7 +9,6 @@ Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,9 +27,8 @@ from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.watch.figures import BatchFigures, RecentBatches
 from wirebook.problems import Problem, Severity, WirebookError
 from wirebook.spark.job import land_batch
-from wirebook.spark.kafka import KafkaSource
-from wirebook.spark.kafka_admin import check_topics
 from wirebook.spark.runner import spark_failures
+from wirebook.spark.stream_sources import ReadLimits, StreamSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,20 +67,17 @@ class StopRequest(Protocol):
 class StreamJob:
     """A stream to run.
 
-    Shape: `starting` as in `starting_offsets`. `trigger` has the arguments of Spark's `trigger`; it is `continuous` if
-    the stream goes on until it is stopped. `checkpoint` is the folder of the query's progress, a path or URL.
+    Shape: `trigger` has the arguments of Spark's `trigger`; it is `continuous` if the stream goes on until it is
+    stopped. `checkpoint` is the folder of the query's progress, a path or URL.
     """
 
-    source: KafkaSource
+    source: StreamSource
     to: AnyPath
     name: str
     checkpoint: str
-    starting: str
+    limits: ReadLimits
     trigger: Mapping[str, Any]
     continuous: bool = True
-    max_per_batch: int | None = None
-    min_per_batch: int | None = None
-    fail_on_data_loss: bool = True
     options: LandOptions = field(default_factory=LandOptions)
 
 
@@ -171,6 +166,8 @@ class _Batches:
         self.landed: dict[int, BatchFigures] = {}
         """Batches that have landed and are not reported yet."""
         self.failure: Exception | None = None
+        self.has_landed = False
+        """Whether the query that was started last has landed a batch."""
 
     def land(self, frame: DataFrame, number: int) -> None:
         """Land one batch; Spark calls it again if it raises."""
@@ -184,6 +181,7 @@ class _Batches:
             except Exception as error:
                 self.failure = error
                 raise
+            self.has_landed = True
             name, epoch = name_and_epoch(catalog.registry.document)
             self.landed[number] = BatchFigures(
                 number=number,
@@ -204,7 +202,9 @@ class _Batches:
         end = time.monotonic() + LOCK_SECONDS
         while True:
             try:
-                return land_batch(frame, number, catalog, self._target, **self._job.options)
+                return land_batch(
+                    frame, number, catalog, self._target, identity=self._job.source.identity, **self._job.options
+                )
             except WirebookError as error:
                 if error.problems[0].code != "target-locked" or time.monotonic() > end or self._stop.is_set():
                     raise
@@ -248,7 +248,7 @@ def run_stream(
     batches, recent = _Batches(job, live, stop), RecentBatches()
 
     def report(query: StreamingQuery) -> None:
-        for figures in map(recent.add, _reported(query, batches)):
+        for figures in map(recent.add, _reported(query, batches, source)):
             total.include(figures.report)
             try:
                 batches.record(figures)
@@ -257,20 +257,23 @@ def run_stream(
             on_batch(figures)
 
     with _masked(source.secrets), spark_failures():
-        check_topics(spark, source)
+        source.check(spark)
         query = _start(spark, job, batches)
         on_start()
         on_broker(None)
         while True:
             failure = _follow(query, batches, stop, report)
-            if failure is None or (stop.is_set() and failure is not batches.failure):
+            if stop.is_set() and failure is not batches.failure:
                 break  # a batch that was refused because the stream stops is no failure
-            if METRICS_DEFECT not in str(failure):
-                if not (job.continuous and _is_of_broker(failure)) or stop.is_set():
+            if failure is None:
+                if not (source.plans_one_batch and "availableNow" in job.trigger and batches.has_landed):
+                    break
+            elif METRICS_DEFECT not in str(failure):
+                away = source.away(failure)
+                if away is None or not job.continuous or stop.is_set():
                     raise _explained(failure, source)
-                reason = _first_line(failure)
-                note(f"the broker cannot be reached, trying again: {reason}")
-                on_broker(reason)
+                note(f"the broker cannot be reached, trying again: {away}")
+                on_broker(away)
                 _await_broker(spark, source, stop)
                 on_broker(None)
             if stop.is_set():
@@ -281,22 +284,7 @@ def run_stream(
 
 def _start(spark: SparkSession, job: StreamJob, batches: _Batches) -> StreamingQuery:
     """Raises: missing-jars"""
-    from pyspark.errors import AnalysisException  # noqa: PLC0415 (half a second)
-
-    options = job.source.options(
-        starting=job.starting,
-        max_per_batch=job.max_per_batch,
-        min_per_batch=job.min_per_batch,
-        fail_on_data_loss=job.fail_on_data_loss,
-    )
-    try:
-        frame = spark.readStream.format("kafka").options(**options).load()
-    except AnalysisException as error:
-        if "kafka" not in str(error).casefold() or "data source" not in str(error).casefold():
-            raise
-        message = "this Spark session has no Kafka connector"
-        hint = "add the jars of `python -m wirebook.spark.jars FOLDER` to spark-submit, with --jars"
-        raise WirebookError(Problem("missing-jars", message, hint=hint)) from error
+    frame = job.source.frame(spark, job.limits, job.checkpoint)
     writer = frame.writeStream.queryName(job.name).foreachBatch(batches.land)
     return writer.option("checkpointLocation", job.checkpoint).trigger(**job.trigger).start()
 
@@ -305,7 +293,7 @@ def _follow(
     query: StreamingQuery, batches: _Batches, stop: StopRequest, report: Callable[[StreamingQuery], None]
 ) -> Exception | None:
     """Wait until a query ends or is stopped; returns why it failed."""
-    batches.failure, failure = None, None
+    batches.failure, batches.has_landed, failure = None, False, None
     try:
         while query.isActive and not stop.wait(POLL_SECONDS):
             report(query)
@@ -323,77 +311,45 @@ def _follow(
     return failure
 
 
-def _reported(query: StreamingQuery, batches: _Batches) -> Iterator[BatchFigures]:
+def _reported(query: StreamingQuery, batches: _Batches, source: StreamSource) -> Iterator[BatchFigures]:
     """The batches that Spark has finished, with their lag; after the end of a query, all that have landed."""
     if not batches.landed:
         return
     progress, is_active = {}, False
     with suppress(Exception):  # Java may be gone
         is_active = query.isActive
-        progress = {update["batchId"]: _lag(json.loads(update.json)) for update in query.recentProgress}
+        progress = {update["batchId"]: _lag(source, json.loads(update.json)) for update in query.recentProgress}
     for number in sorted(batches.landed):
         if number in progress or not is_active:
             yield replace(batches.landed.pop(number), partitions=progress.get(number))
 
 
-def _lag(progress: Mapping[str, Any]) -> dict[str, int] | None:
-    """The messages of each partition between the end of a batch and the newest ones."""
-    lag: dict[str, int] = {}
-    for source in progress.get("sources", ()):
-        read, latest = source.get("endOffset"), source.get("latestOffset")
-        if not isinstance(read, dict) or not isinstance(latest, dict):
-            return None
-        for topic, partitions in latest.items():
-            start = read.get(topic, {})
-            lag |= {f"kafka:{topic}/{number}": end - start.get(number, 0) for number, end in partitions.items()}
-    return lag
+def _lag(source: StreamSource, progress: Mapping[str, Any]) -> dict[str, int] | None:
+    sources = progress.get("sources") or [{}]
+    return source.lag(sources[0])
 
 
 # -- failures -------------------------------------------------------------------------------------------------------
 
-_OF_BROKER: Final = re.compile(
-    r"kafka\S*\.(?:\w*Timeout\w*|\w*Disconnect\w*|Network\w*|\w*NotAvailable\w*|NotLeader\w*|NotCoordinator\w*|"
-    r"Coordinator\w*|KafkaException: Failed to create new KafkaAdminClient)|org\.apache\.kafka\S*Exception: Timed out"
-)
 
-
-def _is_of_broker(failure: Exception) -> bool:
-    """Whether a query failed because of a broker that may come back."""
-    return any(_OF_BROKER.search(str(error)) for error in _chain(failure))
-
-
-_DATA_LOSS: Final = re.compile(r"Some data may have been lost.*?Reason:\s*([^\n]+)", re.DOTALL)
-
-
-def _explained(failure: Exception, source: KafkaSource) -> Exception:
+def _explained(failure: Exception, source: StreamSource) -> Exception:
     """The failure of a query as a problem, if it has a code of its own."""
-    if lost := next(filter(None, (_DATA_LOSS.search(str(error)) for error in _chain(failure))), None):
-        message = f"the broker no longer has messages that were not read: {lost[1]}"
+    if lost := source.lost(failure):
+        message = f"the broker no longer has messages that were not read: {lost}"
         hint = "run the command with --skip-lost to continue without them"
         return WirebookError(Problem("messages-lost", message, hint=hint))
-    if _is_of_broker(failure):
-        message = f"the broker at {source.servers} cannot be reached: {_first_line(failure)}"
+    if away := source.away(failure):
+        message = f"the broker cannot be reached ({source.description}): {away}"
         return WirebookError(Problem("broker-unreachable", message, hint="run the command again to continue"))
     return failure
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__
-
-
-def _first_line(error: Exception) -> str:
-    match = re.search(r"kafka\S*?(\w+(?:Exception|Error): [^\n]*)", "\n".join(map(str, _chain(error))))
-    return match[1].partition(" SQLSTATE")[0] if match else str(error).partition("\n")[0]
-
-
-def _await_broker(spark: SparkSession, source: KafkaSource, stop: StopRequest) -> None:
+def _await_broker(spark: SparkSession, source: StreamSource, stop: StopRequest) -> None:
     attempt = 0
     while not stop.wait(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]):
         attempt += 1
         try:
-            check_topics(spark, source)
+            source.check(spark)
         except WirebookError as error:
             if error.problems[0].code != "broker-unreachable":
                 raise

@@ -26,7 +26,7 @@ from wirebook.landing.tables.layout import RESOLVED, STAGED
 from wirebook.problems import WirebookError
 from wirebook.problems.extras import library
 
-__all__ = ["RunLineage", "Source", "file_source", "is_configured", "topic_source"]
+__all__ = ["RunLineage", "Source", "file_source", "is_configured"]
 
 PRODUCER: Final = f"urn:wirebook:{version('wirebook')}"
 CONFIGURATION: Final = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG")
@@ -50,11 +50,6 @@ class Source(NamedTuple):
 def file_source(place: AnyPath) -> Source:
     """The dataset of a file, folder or object, or of a table."""
     return _dataset(location_of(place))
-
-
-def topic_source(servers: str, topic: str) -> Source:
-    """The dataset of a topic."""
-    return Source(f"kafka://{servers.split(',', maxsplit=1)[0].strip()}", topic)
 
 
 def _dataset(location: Location) -> Source:

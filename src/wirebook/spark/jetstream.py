@@ -1,0 +1,186 @@
+"""A data source of Spark in Python that reads a stream of JetStream.
+
+The offset of a query is the sequence number of the last message in the stream that it has read; workers read ranges of
+sequence numbers. The data source has three columns: a capture line (`value`), and the identity of the message (`file`,
+`line`).
+
+Spec: docs/how-to/jetstream.md; docs/decisions/0207
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import pickle
+import sys
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from wirebook.capture.jetstream import KeptStream, MessagesLost, read_messages, stream_state
+from wirebook.capture.nats_client import NatsServers
+
+__all__ = ["NAME", "JetStreamDataSource", "StreamRange", "file_of"]
+
+NAME: Final = "wirebook_jetstream"
+COLUMNS: Final = "value binary, file string, line bigint"
+SCHEMA: Final = pa.schema([("value", pa.binary()), ("file", pa.string()), ("line", pa.int64())])
+PER_TASK: Final = 50_000
+"""A task reads at most so many sequence numbers."""
+BATCH_BYTES: Final = 4 << 20
+"""Bytes of capture lines in an Arrow batch, about."""
+
+
+class Position(NamedTuple):
+    """The offset of a query: the last sequence number that was read, the newest one at that time, and when the stream
+    was created, because a stream that was deleted and created again counts from 1."""
+
+    sequence: int
+    newest: int
+    created: str
+
+    def to_offset(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRange:
+    """What a query reads, for the data source and its workers.
+
+    Shape: `starting` is ``earliest``, ``latest`` or a sequence number. `planned` is the last sequence number that a
+    query which goes on has planned to read, None for a new one. Nothing after `end` is read, if there is one. Batches
+    are split for `tasks` workers.
+    """
+
+    servers: NatsServers
+    stream: str
+    subject: str
+    starting: str
+    planned: int | None = None
+    max_per_batch: int | None = None
+    end: int | None = None
+    fail_on_data_loss: bool = True
+    tasks: int = 1
+
+    def options(self) -> dict[str, str]:
+        """The options of the data source. Spark masks their values, because they are named secrets."""
+        return {"secrets": base64.b64encode(pickle.dumps(self)).decode()}
+
+
+def file_of(stream: str) -> str:
+    """The name that the messages of a stream have in the column `_file`."""
+    return f"nats:{stream}"
+
+
+# -- the data source ------------------------------------------------------------------------------------------------
+
+
+class JetStreamDataSource(DataSource):
+    """The data source; its option `secrets` has a `StreamRange`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        return COLUMNS
+
+    def streamReader(self, schema: Any) -> JetStreamReader:  # noqa: ARG002 (Spark's interface)
+        packed = base64.b64decode(self.options["secrets"])
+        return JetStreamReader(pickle.loads(packed))  # noqa: S301 (made by `StreamRange.options`)
+
+
+class SequencePartition(InputPartition):
+    """Sequence numbers from `first` to `last`."""
+
+    def __init__(self, first: int, last: int) -> None:
+        super().__init__((first, last))
+        self.first, self.last = first, last
+
+
+class JetStreamReader(DataSourceStreamReader):
+    """Plans the batches of a query in a process of the driver, and reads them in workers."""
+
+    def __init__(self, source: StreamRange) -> None:
+        self._source = source
+        self._read = source.planned
+
+    def _state(self) -> KeptStream:
+        return stream_state(self._source.servers, self._source.stream)
+
+    def initialOffset(self) -> dict[str, Any]:
+        state = self._state()
+        first = self._before_first(state)
+        return Position(first, first, state.created).to_offset()
+
+    def _before_first(self, state: KeptStream) -> int:
+        starting = self._source.starting
+        if starting == "earliest":
+            return max(state.first - 1, 0)
+        return state.last if starting == "latest" else int(starting) - 1
+
+    def latestOffset(self) -> dict[str, Any]:
+        """The end of the next batch. Spark asks for it before it asks for the initial offset."""
+        source, state = self._source, self._state()
+        read = self._before_first(state) if self._read is None else self._read
+        newest = max(state.last if source.end is None else min(state.last, source.end), read)
+        self._read = min(newest, read + source.max_per_batch) if source.max_per_batch else newest
+        return Position(self._read, newest, state.created).to_offset()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        source, first = self._source, Position(**start).sequence + 1
+        last = self._read = Position(**end).sequence
+        if first > last:
+            return []
+        state = self._state()
+        if not start["created"] == end["created"] == state.created:
+            raise MessagesLost(f"the stream '{source.stream}' was deleted and created again")
+        if source.fail_on_data_loss and state.first > first:
+            raise MessagesLost(f"sequence numbers {first} to {state.first - 1} of '{source.stream}'")
+        count = max(min(source.tasks, last - first + 1), -(-(last - first + 1) // PER_TASK))
+        bounds = [first + (last + 1 - first) * part // count for part in range(count + 1)]
+        return [SequencePartition(low, high - 1) for low, high in pairwise(bounds)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the messages of a range, a few megabytes at once."""
+        assert isinstance(partition, SequencePartition)
+        loop = asyncio.new_event_loop()
+        batches = _batches(self._source, partition.first, partition.last)
+        try:
+            while (batch := loop.run_until_complete(anext(batches, None))) is not None:
+                yield batch
+        finally:
+            loop.run_until_complete(batches.aclose())
+            loop.close()
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing: the checkpoint has the offsets, and the stream keeps its messages."""
+
+    def stop(self) -> None:
+        """End the process of the driver if Spark has closed its connection: PySpark would try to report that, and print
+        a traceback because it cannot."""
+        if isinstance(sys.exc_info()[1], EOFError):
+            os._exit(0)
+
+
+async def _batches(source: StreamRange, first: int, last: int) -> AsyncGenerator[pa.RecordBatch]:
+    """Raises: ServerAway"""
+    rows, size = list[tuple[bytes, str, int]](), 0
+    async for sequence, line in read_messages(source.servers, source.stream, source.subject, first, last):
+        rows.append((line, file_of(source.stream), sequence))
+        size += len(line)
+        if size >= BATCH_BYTES:
+            yield _batch(rows)
+            rows, size = [], 0
+    if rows:
+        yield _batch(rows)
+
+
+def _batch(rows: list[tuple[bytes, str, int]]) -> pa.RecordBatch:
+    columns = [pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)

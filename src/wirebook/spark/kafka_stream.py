@@ -1,0 +1,92 @@
+"""Kafka as the source of a stream, by Spark's own connector.
+
+Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from wirebook.problems import Problem, WirebookError
+from wirebook.spark.kafka import KafkaSource
+from wirebook.spark.kafka_admin import check_topics
+from wirebook.spark.stream_sources import ReadLimits, causes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["KafkaStream"]
+
+OF_BROKER: Final = re.compile(
+    r"kafka\S*\.(?:\w*Timeout\w*|\w*Disconnect\w*|Network\w*|\w*NotAvailable\w*|NotLeader\w*|NotCoordinator\w*|"
+    r"Coordinator\w*|KafkaException: Failed to create new KafkaAdminClient)|org\.apache\.kafka\S*Exception: Timed out"
+)
+DATA_LOSS: Final = re.compile(r"Some data may have been lost.*?Reason:\s*([^\n]+)", re.DOTALL)
+REASON: Final = re.compile(r"kafka\S*?(\w+(?:Exception|Error): [^\n]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaStream:
+    """The topics of a `KafkaSource`; a `StreamSource`."""
+
+    source: KafkaSource
+    identity: None = None
+    plans_one_batch: bool = False
+
+    @property
+    def description(self) -> str:
+        return f"{', '.join(self.source.topics)} from {self.source.servers}"
+
+    @property
+    def datasets(self) -> Sequence[tuple[str, str]]:
+        first = self.source.servers.split(",", maxsplit=1)[0].strip()
+        return [(f"kafka://{first}", topic) for topic in self.source.topics]
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        return self.source.secrets
+
+    def check(self, spark: SparkSession) -> None:
+        check_topics(spark, self.source)
+
+    def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str) -> DataFrame:  # noqa: ARG002
+        from pyspark.errors import AnalysisException  # noqa: PLC0415 (half a second)
+
+        options = self.source.options(
+            starting=limits.starting,
+            max_per_batch=limits.max_per_batch,
+            min_per_batch=limits.min_per_batch,
+            fail_on_data_loss=limits.fail_on_data_loss,
+        )
+        try:
+            return spark.readStream.format("kafka").options(**options).load()
+        except AnalysisException as error:
+            if "kafka" not in str(error).casefold() or "data source" not in str(error).casefold():
+                raise
+            message = "this Spark session has no Kafka connector"
+            hint = "add the jars of `python -m wirebook.spark.jars FOLDER` to spark-submit, with --jars"
+            raise WirebookError(Problem("missing-jars", message, hint=hint)) from error
+
+    def lag(self, progress: Mapping[str, Any]) -> dict[str, int] | None:
+        read, latest = progress.get("endOffset"), progress.get("latestOffset")
+        if not isinstance(read, dict) or not isinstance(latest, dict):
+            return None
+        return {
+            f"kafka:{topic}/{number}": end - read.get(topic, {}).get(number, 0)
+            for topic, partitions in latest.items()
+            for number, end in partitions.items()
+        }
+
+    def away(self, failure: BaseException) -> str | None:
+        texts = [str(error) for error in causes(failure)]
+        if not any(map(OF_BROKER.search, texts)):
+            return None
+        reason = REASON.search("\n".join(texts))
+        return reason[1].partition(" SQLSTATE")[0] if reason else texts[0].partition("\n")[0]
+
+    def lost(self, failure: BaseException) -> str | None:
+        lost = next(filter(None, (DATA_LOSS.search(str(error)) for error in causes(failure))), None)
+        return lost[1] if lost else None

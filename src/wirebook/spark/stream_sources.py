@@ -1,0 +1,79 @@
+"""What a stream needs of a source: one implementation for each protocol whose messages can be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["ReadLimits", "StreamSource", "causes"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """Where a query starts and how much a batch reads.
+
+    Shape: `starting` is ``earliest``, ``latest``, or offsets in the form of the source.
+    """
+
+    starting: str
+    max_per_batch: int | None = None
+    min_per_batch: int | None = None
+    fail_on_data_loss: bool = True
+
+
+class StreamSource(Protocol):
+    """The messages of an endpoint that a broker keeps."""
+
+    @property
+    def description(self) -> str:
+        """What is read and from where, for people."""
+
+    @property
+    def datasets(self) -> Sequence[tuple[str, str]]:
+        """Namespace and name of what is read, by the naming rules of OpenLineage."""
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Texts that must not be printed."""
+
+    @property
+    def identity(self) -> tuple[str, str] | None:
+        """The columns that identify a message; None for those of Kafka."""
+
+    @property
+    def plans_one_batch(self) -> bool:
+        """Whether a query that reads what there is (``availableNow``) ends after one batch: then it is started again
+        until it has none."""
+
+    def check(self, spark: SparkSession) -> None:
+        """Check that the broker answers, accepts the credentials, and has the messages.
+
+        Raises: broker-unreachable, unknown-topic
+        """
+
+    def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str) -> DataFrame:
+        """The streaming DataFrame of a query whose progress is in the folder `checkpoint`.
+
+        Raises: missing-jars
+        """
+
+    def lag(self, progress: Mapping[str, Any]) -> dict[str, int] | None:
+        """The messages that the broker had after a batch and the query had not read, by the `_file` of messages.
+        `progress` is what Spark reports about the source."""
+
+    def away(self, failure: BaseException) -> str | None:
+        """Why a query failed, if the reason is that the broker is away: it may come back."""
+
+    def lost(self, failure: BaseException) -> str | None:
+        """Which messages the broker has deleted before they were read, if the query failed because of that."""
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and what caused it."""
+    while error is not None:
+        yield error
+        error = error.__cause__

@@ -1,0 +1,81 @@
+"""Commands that stream, in processes of their own: what they print, until they end or are ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+SECONDS = 240
+PROGRAM = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\nfrom wirebook.cli import main; main()"
+)
+
+
+@contextmanager
+def started(environment: Mapping[str, str], arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """A command that runs; it is killed at the end."""
+    pipe, command = subprocess.PIPE, [sys.executable, "-c", PROGRAM, *arguments]
+    variables = os.environ | {**environment}
+    with subprocess.Popen(
+        command, env=variables, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def run(environment: Mapping[str, str], arguments: list[str], code: int = 0) -> tuple[list[dict[str, Any]], str]:
+    """The objects that a command prints, and its standard error."""
+    with started(environment, arguments) as process:
+        out, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == code, err
+    assert "Traceback" not in err
+    assert "\tat " not in err
+    return [json.loads(line) for line in out.splitlines()], err
+
+
+class Watched:
+    """A command that runs, and the lines that it has printed."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process, self.batches, self.notes = process, list[dict[str, Any]](), list[str]()
+        self._threads = [threading.Thread(target=self._read_out), threading.Thread(target=self._read_notes)]
+        for thread in self._threads:
+            thread.start()
+
+    def _read_out(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.batches.append(json.loads(line))
+
+    def _read_notes(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self.notes.append(line)
+
+    def wait_for(self, condition: Any) -> None:
+        end = time.monotonic() + SECONDS
+        while not condition():
+            assert self.process.poll() is None, self.notes
+            assert time.monotonic() < end, (self.batches, self.notes)
+            time.sleep(0.1)
+
+    def read(self) -> int:
+        return sum(batch["read"] for batch in self.batches if "batch" in batch)
+
+    def end(self, number: int) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(SECONDS)
+        for thread in self._threads:
+            thread.join()
+        assert "Traceback" not in "".join(self.notes)
+        assert "\tat " not in "".join(self.notes)
+        return code

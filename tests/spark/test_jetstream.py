@@ -1,0 +1,257 @@
+"""`wirebook stream` with JetStream: what lands, restarts, kills, a server that goes away, streams that are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import random
+import signal
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nats
+import orjson
+import pyarrow.parquet as pq
+import pytest
+from nats.js import JetStreamContext
+from nats.js.api import RetentionPolicy, StreamConfig
+
+from tests.brokers.nats import NatsServer
+from tests.spark.stream_commands import Watched, run, started
+from wirebook.capture.endpoints import Credentials
+from wirebook.capture.jetstream import find_stream
+from wirebook.capture.nats_client import NatsServers
+from wirebook.problems import WirebookError
+from wirebook.spark.jetstream_endpoint import starting_sequence
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("nats")]
+
+SEEN: dict[str, Any] = {
+    "protocol": "NATS",
+    "protocoloptions": {"subject": "plants.{plant}.seen"},
+    "dataschemaformat": "JsonSchema/draft-07",
+    "dataschema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+}
+
+
+class Plants:
+    """A stream with the subjects ``plants.>`` and ``other.>``, an endpoint for the former, and a target folder."""
+
+    def __init__(self, server: NatsServer, folder: Path) -> None:
+        self.server, self.folder = server, folder
+        self.target, self.catalogue = folder / "tables", folder / "catalogue.json"
+        self.acknowledged: set[int] = set()
+        options = {"subjectfilter": "plants.>", "endpoints": [{"uri": f"nats://127.0.0.1:{server.port}"}]}
+        endpoint = {"usage": ["subscriber"], "protocol": "NATS", "protocoloptions": options}
+        document = {
+            "specversion": "1.0-rc4",
+            "endpoints": {"e": endpoint | {"messagegroups": ["/messagegroups/g"]}},
+            "messagegroups": {"g": {"messages": {"seen": SEEN}}},
+        }
+        self.catalogue.write_text(json.dumps(document))
+        self.make_stream()
+
+    def make_stream(self) -> None:
+        config = StreamConfig(name="PLANTS", subjects=["plants.>", "other.>"])
+        asyncio.run(with_jetstream(self.server, lambda jetstream: jetstream.add_stream(config)))
+
+    def send(self, numbers: Iterable[int], subject: str = "plants.p{}.seen") -> None:
+        """Every tenth message has an invalid payload."""
+
+        async def publish(jetstream: JetStreamContext) -> None:
+            for number in numbers:
+                data = b'{"n": "x"}' if number % 10 == 0 else b'{"n": %d}' % number
+                stored = await jetstream.publish(subject.format(number % 3), data)
+                if subject.startswith("plants"):
+                    self.acknowledged.add(stored.seq)
+
+        asyncio.run(with_jetstream(self.server, publish))
+
+    def arguments(self, *more: str) -> list[str]:
+        arguments = ["--endpoint", "/endpoints/e", "--catalog", str(self.catalogue), "--to", str(self.target)]
+        return ["stream", *arguments, "--json", *more]
+
+    def rows(self, table: str = "*") -> list[dict[str, Any]]:
+        files = sorted(self.target.glob(f"{table}/*.parquet"))
+        return [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
+
+    def check_landed(self) -> None:
+        """Every acknowledged message is in exactly one table or once in the dead letters."""
+        places = Counter((row["_file"], row["_line"]) for row in self.rows())
+        assert places == {("nats:PLANTS", sequence): 1 for sequence in self.acknowledged}
+
+
+async def with_jetstream(server: NatsServer, action: Callable[[JetStreamContext], Awaitable[Any]]) -> Any:
+    client = await nats.connect(f"nats://127.0.0.1:{server.port}", connect_timeout=10)
+    try:
+        return await action(client.jetstream(timeout=20))
+    finally:
+        await client.close()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    running = NatsServer("--jetstream", "--store_dir", str(tmp_path / "jetstream"))
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def plants(server: NatsServer, tmp_path: Path) -> Plants:
+    return Plants(server, tmp_path)
+
+
+def test_messages_land_once_as_they_are_on_the_wire(plants: Plants, one_java: dict[str, str]) -> None:
+    plants.send(range(1, 20))
+    plants.send(range(30), "other.{}")
+    headers = b"NATS/1.0\r\nX-Twice: b\r\nX-Twice:a\r\nRaw: \xff\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", plants.server.port)) as wire:  # nats-py cannot send a header twice
+        sizes = f"{len(headers)} {len(headers) + 2}"
+        wire.sendall(b'CONNECT {"verbose":false,"headers":true}\r\n')
+        wire.sendall(f"HPUB plants.odd {sizes}\r\n".encode() + headers + b"\xff\x00\r\nPING\r\n")
+        while b"PONG" not in wire.recv(4096):
+            pass
+    plants.acknowledged.add(50)
+    lines, _ = run(one_java, plants.arguments("--available-now", "--max-per-batch", "30"))
+    assert [[line[name] for name in ("batch", "read", "lag")] for line in lines[:-1]] == [[0, 19, 20], [1, 1, 0]]
+    assert (lines[-1]["landed"], lines[-1]["dead_lettered"]) == (18, 2)
+    assert lines[1]["partitions"] == {"nats:PLANTS": 0}
+    plants.check_landed()
+    seen = {row["_line"]: (row["n"], row["ctx_plant"], row["_endpoint"]) for row in plants.rows("g__seen")}
+    assert seen[2] == (2, "p2", "/endpoints/e")
+    (odd,) = (row for row in plants.rows("dead_letters") if row["_line"] == 50)
+    record = orjson.loads(odd["raw"])
+    assert record["headers"] == [
+        ["X-Twice", "b"],
+        ["X-Twice", "a"],
+        ["Raw", {"base64": base64.b64encode(b"\xff").decode()}],
+    ]
+    assert record["data"] == {"base64": base64.b64encode(b"\xff\x00").decode()}
+    assert abs(odd["received"].timestamp() - time.time()) < 600
+
+    plants.send(range(20, 25))
+    lines, _ = run(one_java, plants.arguments("--once", "--name", "again", "--from", "3"))
+    assert [(line["read"], line["skipped"]) for line in lines] == [(5, 18), (5, 18)]
+    plants.check_landed()
+
+
+@pytest.mark.faults
+def test_batches_are_limited_also_after_a_restart(plants: Plants, one_java: dict[str, str]) -> None:
+    arguments = plants.arguments("--interval", "0", "--max-per-batch", "20")
+    plants.send(range(50))
+    with started(one_java, arguments) as process:
+        stream = Watched(process)
+        stream.wait_for(lambda: stream.read() == 50)
+        assert stream.end(signal.SIGTERM) == 0
+    assert [batch["read"] for batch in stream.batches[:-1]] == [20, 20, 10]
+    assert [batch["lag"] for batch in stream.batches[:-1]] == [30, 10, 0]
+    plants.send(range(30), "other.{}")
+    plants.send(range(50, 80))
+    with started(one_java, arguments) as process:
+        stream = Watched(process)
+        stream.wait_for(lambda: stream.read() == 30)
+        assert stream.end(signal.SIGINT) == 130
+    assert [batch["read"] for batch in stream.batches[:-1]] == [0, 10, 20]
+    plants.check_landed()
+
+
+@pytest.mark.faults
+def test_messages_that_the_stream_deleted_stop_the_command(plants: Plants, one_java: dict[str, str]) -> None:
+    plants.send(range(10))
+    run(one_java, plants.arguments("--once"))
+    plants.send(range(10, 30))
+    asyncio.run(with_jetstream(plants.server, lambda jetstream: jetstream.purge_stream("PLANTS", seq=21)))
+    _, err = run(one_java, plants.arguments("--once"), code=2)
+    assert "sequence numbers 11 to 20 of 'PLANTS' [messages-lost]; run the command with --skip-lost" in err
+    plants.acknowledged -= {*range(11, 21)}
+    lines, _ = run(one_java, plants.arguments("--once", "--skip-lost"))
+    assert lines[-1]["read"] == 10
+    plants.check_landed()
+    asyncio.run(with_jetstream(plants.server, lambda jetstream: jetstream.delete_stream("PLANTS")))
+    plants.make_stream()
+    plants.send(range(100))
+    _, err = run(one_java, plants.arguments("--once"), code=2)
+    assert "the stream 'PLANTS' was deleted and created again [messages-lost]" in err
+
+
+@pytest.mark.faults
+def test_stream_waits_for_a_server_that_restarts(plants: Plants, one_java: dict[str, str]) -> None:
+    with started(one_java, plants.arguments("--interval", "0", "--max-per-batch", "40")) as process:
+        stream = Watched(process)
+        plants.send(range(100))
+        stream.wait_for(lambda: stream.read() >= 40)
+        plants.server.kill()
+        try:
+            stream.wait_for(lambda: any(note.startswith("the broker cannot be reached") for note in stream.notes))
+        finally:
+            plants.server.start()
+        plants.send(range(100, 150))
+        stream.wait_for(lambda: stream.read() == 150)
+        assert stream.end(signal.SIGTERM) == 0
+    plants.check_landed()
+
+
+@pytest.mark.faults
+def test_killed_stream_lands_every_message_once(plants: Plants) -> None:
+    """The driver is killed at random moments while messages arrive."""
+    dice, kills = random.Random(time.time_ns()), int(os.environ.get("WIREBOOK_KILLS", "1"))
+    arguments = plants.arguments("--interval", "0", "--max-per-batch", "40")
+    numbers, is_over = iter(range(1_000_000)), threading.Event()
+
+    def produce() -> None:
+        while not is_over.wait(0.05):
+            plants.send([next(numbers) for _ in range(5)])
+
+    producer = threading.Thread(target=produce)
+    producer.start()
+    try:
+        for _ in range(kills):
+            with started({}, arguments) as process:
+                stream = Watched(process)
+                stream.wait_for(lambda s=stream: any(note.startswith("streaming") for note in s.notes))
+                time.sleep(dice.uniform(0, 8))
+                process.kill()
+    finally:
+        is_over.set()
+        producer.join()
+    run({}, plants.arguments("--available-now"))
+    assert len(plants.acknowledged) > 100
+    plants.check_landed()
+
+
+def test_streams_that_cannot_be_read_are_refused(plants: Plants) -> None:
+    servers = NatsServers("/endpoints/e", (f"nats://127.0.0.1:{plants.server.port}",), Credentials(), None, False)
+    queue = StreamConfig(name="QUEUE", subjects=["jobs.>"], retention=RetentionPolicy.WORK_QUEUE)
+    asyncio.run(with_jetstream(plants.server, lambda jetstream: jetstream.add_stream(queue)))
+    assert find_stream(servers, "plants.*.seen").name == "PLANTS"
+    for subject, message in (
+        ("none.>", r"unknown-topic: no JetStream stream keeps messages with the subject 'none\.>'"),
+        ("jobs.a", "not-receivable: the stream 'QUEUE' deletes messages"),
+        (">", "not-receivable: several JetStream streams keep messages with the subject '>': PLANTS, QUEUE"),
+    ):
+        with pytest.raises(WirebookError, match=message):
+            find_stream(servers, subject)
+    plants.server.kill()
+    with pytest.raises(WirebookError, match=f"broker-unreachable: .*{plants.server.port}"):
+        find_stream(servers, "plants.>")
+    plain = NatsServer()
+    try:
+        without = NatsServers("/endpoints/e", (f"nats://127.0.0.1:{plain.port}",), Credentials(), None, False)
+        with pytest.raises(WirebookError, match=r"not-receivable: .*does not run JetStream"):
+            find_stream(without, "plants.>")
+    finally:
+        plain.kill()
+
+
+def test_starting_sequences() -> None:
+    assert [starting_sequence(text) for text in ("earliest", "latest", "7")] == ["earliest", "latest", "7"]
+    for text in ("0", "-1", "first", ""):
+        with pytest.raises(ValueError, match="earliest, latest, or a sequence number"):
+            starting_sequence(text)
