@@ -332,38 +332,64 @@ def test_files_that_only_reading_shows_to_have_changed_are_dropped_in_one_pass(w
     assert workspace.places() == [("8", 1), ("8", 2), ("8", 3)]
 
 
-def test_source_that_workers_do_not_see_is_one_error(workspace: Any) -> None:
-    for number in range(5):
+class WithoutSource(LocalRunner):
+    """Workers that do not see the source."""
+
+    def __call__(self, job: Any, tasks: Any) -> Any:
+        moved = [[msgspec.structs.replace(split, path=b"/nowhere" + split.path) for split in task] for task in tasks]
+        results = super().__call__(job, moved)
+        for result in results:
+            for split in result.splits:
+                split.split = msgspec.structs.replace(split.split, path=split.split.path.removeprefix(b"/nowhere"))
+        return results
+
+
+class WithoutTarget(LocalRunner):
+    """Workers that see none of the `unseen` places of the target."""
+
+    def __init__(self, *unseen: str) -> None:
+        super().__init__()
+        self.unseen = unseen
+
+    def __call__(self, job: Any, tasks: Any) -> Any:
+        moved = {name: type(place)(f"/nowhere{place}") for name in self.unseen if (place := getattr(job, name))}
+        return super().__call__(replace(job, **moved), tasks)
+
+
+def test_source_that_workers_do_not_see_is_one_error(workspace: Any, tmp_path: Path) -> None:
+    for number in range(4):
         workspace.write(f"{number}", lines(3, number * 10))
-
-    class Elsewhere(LocalRunner):
-        def __call__(self, job: Any, tasks: Any) -> Any:
-            moved = [
-                [msgspec.structs.replace(split, path=b"/nowhere" + split.path) for split in task] for task in tasks
-            ]
-            results = super().__call__(job, moved)
-            for result in results:
-                for split in result.splits:
-                    split.split = msgspec.structs.replace(split.split, path=split.split.path.removeprefix(b"/nowhere"))
-            return results
-
-    with pytest.raises(WirebookError, match=r"not-shared: workers do not see 5 of the source files .* such as '0'"):
-        workspace.land(runner=Elsewhere())
+    rows = pa.table({"protocol": ["X"] * 3, "topic": ["t"] * 3})
+    pq.write_table(rows, workspace.source / "4.parquet")
+    with pytest.raises(
+        WirebookError, match=r"not-shared: workers do not see 5 of the source files .* such as '0'"
+    ) as e:
+        workspace.land(runner=WithoutSource())
+    assert len(e.value.problems) == 1
+    assert "object store" in str(e.value.problems[0].hint)
     assert not workspace.rows()
-    assert counts(workspace.land()) == (15, 15, 0, 0)
+    elsewhere = tmp_path / "elsewhere"
+    (workspace.source).rename(elsewhere)
+    assert workspace.land(source=elsewhere).read == 15
 
 
-def test_target_that_workers_do_not_see_is_one_error(workspace: Any) -> None:
+@pytest.mark.parametrize("unseen", [["staging"], ["progress_folder"], ["tables"], ["staging", "tables"]])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_target_that_workers_do_not_see_is_one_error(workspace: Any, unseen: list[str], dry_run: bool) -> None:
     workspace.write("a", lines(3))
-
-    class Elsewhere(LocalRunner):
-        def __call__(self, job: Any, tasks: Any) -> Any:
-            return super().__call__(replace(job, staging=Path(f"/nowhere{job.staging}")), tasks)
-
-    with pytest.raises(WirebookError, match="not-shared: a worker does not see the folder '/nowhere"):
-        workspace.land(runner=Elsewhere())
+    workspace.land()
+    workspace.write("b", lines(3, 10))
+    runner = WithoutTarget(*unseen)
+    if dry_run and "tables" not in unseen:  # nothing is written to the target
+        assert workspace.land(runner=runner, dry_run=True).read == 3
+        return
+    with pytest.raises(WirebookError, match=r"not-shared: a worker does not see '.*', which the driver") as error:
+        workspace.land(runner=runner, dry_run=dry_run)
+    assert len(error.value.problems) == 1
+    assert "object store" in str(error.value.problems[0].hint)
     assert not Path("/nowhere").exists()
-    assert counts(workspace.land()) == (3, 3, 0, 0)
+    assert not [*workspace.to.glob("_wirebook/batches/*.begin.json"), *workspace.to.glob("_wirebook/staging/*")]
+    assert counts(workspace.land()) == (3, 3, 0, 3)
 
 
 def test_file_grown_during_the_run_lands_as_planned(workspace: Any) -> None:

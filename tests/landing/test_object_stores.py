@@ -248,6 +248,24 @@ def test_object_that_is_replaced_during_the_run(workspace: Any, bucket: str) -> 
     workspace.check_conserved(43)
 
 
+def test_parquet_object_that_is_replaced_or_deleted_during_the_run_is_not_damaged(workspace: Any, bucket: str) -> None:
+    source = location_of(f"{bucket}/raw")
+    for name in ("f", "g"):
+        pq.write_table(pa.table({"protocol": ["X"] * 3, "t": [name] * 3}), workspace.source / name)
+    upload(workspace, source)
+
+    def change() -> None:
+        pq.write_table(pa.table({"protocol": ["X"] * 4, "t": ["b"] * 4}), workspace.source / "f")
+        (source / "f").write_bytes((workspace.source / "f").read_bytes())
+        (source / "g").unlink()
+
+    workspace.runner.before = change
+    report = workspace.land(source)
+    assert (report.read, [problem.code for problem in report.problems]) == (0, ["source-changed"] * 2)
+    workspace.runner.before = lambda: None
+    assert (workspace.land(source).read, workspace.places("b")) == (4, [("f", line) for line in range(1, 5)])
+
+
 def test_damaged_object_that_is_replaced_by_the_whole_one(workspace: Any, bucket: str) -> None:
     source = location_of(f"{bucket}/raw")
     lines = b"".join(b'{"protocol":"X","t":"a","n":%d}\n' % i for i in range(5000))

@@ -262,9 +262,17 @@ class Batches:
             results = run(replace(job, progress_folder=progress_folder))
         faults = dict.fromkeys(result.fault for result in results if result.fault)
         if faults:
-            problems = [Problem(code=code, message=message) for code, message in faults]
+            problems = [Problem(code=code, message=message, hint=hint) for code, message, hint in faults]
+            if any(problem.code == "not-shared" for problem in problems):
+                self.give_up(pending)
             raise WirebookError(*problems[:MAX_FAULTS]) from RuntimeError("\n".join(result.trace for result in results))
         return results
+
+    def give_up(self, pending: PendingBatch) -> None:
+        """Drop a batch whose source or target the workers do not see: else every later run would begin with it, and
+        fail."""
+        if not self.settings.dry_run:
+            self.target.abandon(pending.batch)
 
     def run_replay(self, pending: PendingBatch, document: bytes) -> None:
         """Run a batch of dead letters and commit it."""

@@ -43,7 +43,10 @@ def check_sources_are_shared(results: Iterable[TaskResult], is_there: Callable[[
     unseen = sorted({split.file for split in splits if is_there(split.path)})
     if unseen:
         message = f"workers do not see {len(unseen)} of the source files that the driver sees, such as '{unseen[0]}'"
-        hint = "put the source where the driver and all workers see it under the same path"
+        hint = (
+            "choose a source that the driver and all workers reach: an object store, or a folder that all of them "
+            "mount under the same path"
+        )
         raise WirebookError(Problem("not-shared", message, file=unseen[0], hint=hint))
 
 

@@ -134,7 +134,11 @@ class Run:
         while tasks != remaining:
             tasks = remaining
             results = self._batches.run(pending, document, tasks)
-            check_sources_are_shared(results, os.path.exists)
+            try:
+                check_sources_are_shared(results, os.path.exists)
+            except WirebookError:
+                self._batches.give_up(pending)
+                raise
             remaining = self._without_changed(tasks, entries, changed_files(results))
             remaining = without_splits_after_damage(remaining, results)
         settled = list(settled_entries(pending.entries, results, self._ledger))

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,7 +30,7 @@ from wirebook.landing.runs.offsets import Offsets
 from wirebook.landing.runs.target import TableEntry, load_tables
 from wirebook.landing.sources.byte_streams import SourceChanged
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
-from wirebook.landing.sources.reading import Progress, read_split
+from wirebook.landing.sources.reading import UNSEEN, Progress, read_split
 from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import ObjectPath
@@ -55,6 +56,10 @@ __all__ = [
 ]
 
 PROGRESS_SECONDS = 0.25
+SHARED_TARGET = (
+    "choose a target that the driver and all workers reach: an object store, or a folder that all of them mount under "
+    "the same path"
+)
 R = TypeVar("R")
 
 
@@ -108,8 +113,8 @@ class TaskResult(msgspec.Struct, kw_only=True):
     serialised Arrow schemas. `descriptions` are those of columns, of tables for which they have changed. `rows` counts
     rows by table; `staged` of them are in the staging table. In a replay, `unresolved` counts dead letters that were
     read and did not land. `bytes_read` is the size of the records, as in `Chunk.size`. Of a DataFrame, `offsets` are
-    the rows that were read, and `skipped` counts those that had landed before. `fault` is the (code, message) of the
-    problem that stopped the task; `trace` is its traceback if it is an internal error.
+    the rows that were read, and `skipped` counts those that had landed before. `fault` is the (code, message, hint) of
+    the problem that stopped the task; `trace` is its traceback if it is an internal error.
     """
 
     files: list[StagedFile] = []
@@ -127,12 +132,12 @@ class TaskResult(msgspec.Struct, kw_only=True):
     offsets: Offsets = {}
     outcomes: dict[str, int] = {}
     reasons: dict[str, int] = {}
-    fault: tuple[str, str] | None = None
+    fault: tuple[str, str, str | None] | None = None
     trace: str = ""
 
 
 class TaskError(Exception):
-    """A task cannot continue; the arguments are the problem's code and message."""
+    """A task cannot continue; the arguments are the problem's code, its message, and its hint if it has one."""
 
 
 @dataclass(slots=True)
@@ -193,16 +198,19 @@ def run_task(job: Job, splits: list[FileSplit], number: int = 0) -> TaskResult:
 def guarded(task: Task, run: Callable[[], R]) -> R | TaskResult:
     """Run a part of a task; an exception becomes the result of the task, with its place."""
     try:
+        task.check_target_is_shared()
         return run()
     except TaskError as fault:
-        return TaskResult(fault=fault.args)
+        code, message, *hint = fault.args
+        return TaskResult(fault=(code, message, next(iter(hint), None)))
     except WirebookError as error:
-        return TaskResult(fault=(error.problems[0].code, error.problems[0].message))
+        problem = error.problems[0]
+        return TaskResult(fault=(problem.code, problem.message, problem.hint))
     except OSError as error:
-        return TaskResult(fault=("unwritable-target", f"cannot write to '{task.staging}': {error}"))
+        return TaskResult(fault=("unwritable-target", f"cannot write to '{task.staging}': {error}", None))
     except Exception as error:  # Spark would retry the task and lose the place
         message = f"{type(error).__name__}: {error} (while reading {task.place})"
-        return TaskResult(fault=("internal-error", message), trace=traceback.format_exc())
+        return TaskResult(fault=("internal-error", message, None), trace=traceback.format_exc())
 
 
 class Task:
@@ -218,12 +226,24 @@ class Task:
         self._waiting: JoinedChunks | None = None
         self._results: list[SplitResult | None] = []  # of the waiting chunks
 
-    @cached_property
-    def _spool(self) -> TableSpool | None:
-        """The staged rows; None in a dry run.
+    def check_target_is_shared(self) -> None:
+        """Check that this machine sees what the driver has written to a target that is a folder.
+
+        This machine may have another folder with the same path, but not the folder of progress, whose name is random.
 
         Raises: TaskError (not-shared)
         """
+        job = self._job
+        places = [job.staging, job.tables]
+        if isinstance(job.staging, Path) and job.progress_folder:
+            places.append(Path(job.progress_folder))
+        if any(isinstance(place, Path) and not place.exists() for place in places):
+            message = f"a worker does not see '{job.staging or job.tables}', which the driver has written"
+            raise TaskError("not-shared", message, SHARED_TARGET)
+
+    @cached_property
+    def _spool(self) -> TableSpool | None:
+        """The staged rows; None in a dry run."""
         job = self._job
         if job.staging is None:
             return None
@@ -234,11 +254,6 @@ class Task:
                 self._prefix,
                 options_of=self._write_options,
                 staging_policy=job.staging_policy,
-            )
-        if not job.staging.is_dir():  # the driver has created it
-            message = f"a worker does not see the folder '{job.staging}', which the driver has created"
-            raise TaskError(
-                "not-shared", f"{message}; the target must be a folder that the driver and all workers share"
             )
         return TableSpool(
             FORMATS[job.format],
@@ -280,7 +295,7 @@ class Task:
     def land(self, split: FileSplit, *, dry: bool = False) -> SplitResult:
         """Land the messages of a split, some of them together with those of the next ones; if `dry`, only read it.
 
-        Raises: TaskError (not-shared, not-conserved)
+        Raises: TaskError (not-conserved)
         """
         result = SplitResult(split=split, progress=Progress(lines=max(split.line - 1, split.after)))
         chunks = read_split(split, result.progress, self._sizes)
@@ -296,7 +311,7 @@ class Task:
     def add(self, chunk: Chunk, result: SplitResult | None = None) -> None:
         """Land a chunk, or keep it to land together with the next ones. Its messages are counted in `result`.
 
-        Raises: TaskError (not-shared, not-conserved)
+        Raises: TaskError (not-conserved)
         """
         if self._waiting and not self._waiting.accept(chunk):
             self._land_waiting()
@@ -305,7 +320,7 @@ class Task:
         self._results.append(result)
 
     def _land_waiting(self) -> None:
-        """Raises: TaskError (not-shared, not-conserved)"""
+        """Raises: TaskError (not-conserved)"""
         if not self._waiting:
             return
         waiting, results, self._waiting, self._results = self._waiting, self._results, None, []
@@ -360,7 +375,7 @@ class Task:
     def finish(self, splits: list[SplitResult], **counts: Any) -> TaskResult:
         """Land what waits and write the staged rows. `counts` are further fields of the result.
 
-        Raises: TaskError (not-shared, not-conserved)
+        Raises: TaskError (not-conserved)
         """
         self._land_waiting()
         files = self._spool.finish() if self._spool else []
@@ -379,7 +394,7 @@ def _next(chunks: Iterator[Chunk], result: SplitResult) -> Chunk | None:
     try:
         return next(chunks, None)
     except (SourceChanged, OSError) as error:
-        result.is_missing = isinstance(error, FileNotFoundError)
+        result.is_missing = isinstance(error, UNSEEN)
         result.changed = str(error)
         return None
 

@@ -25,12 +25,15 @@ from wirebook.landing.sources.file_formats import first_value, is_whole
 from wirebook.landing.sources.lines import BLANKS, BOM, DEFAULT_SIZES, LF, LineReader, Lines, LongLine, Sizes, one_line
 from wirebook.landing.sources.splits import EXPANSION, FileSplit
 from wirebook.landing.stores.locations import parquet_source, source_location
+from wirebook.landing.stores.objects import ObjectChanged
 from wirebook.problems import Problem
 
-__all__ = ["Progress", "content_digest", "read_split"]
+__all__ = ["UNSEEN", "Progress", "content_digest", "read_split"]
 
 MAX_ROWS = 1 << 16
 ARROW_ERRORS = (pa.ArrowException, OSError)
+UNSEEN = (FileNotFoundError, NotADirectoryError, PermissionError)
+"""Errors of a machine that does not see a file. The file itself is not damaged."""
 
 
 class Progress(msgspec.Struct, kw_only=True):
@@ -177,6 +180,8 @@ def _read_rows(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[C
             if len(numbers):
                 yield Chunk(split.file, split.file_type, numbers=numbers, batch=batch.slice(passed))
             progress.lines = max(row - 1, split.after)
+    except (*UNSEEN, ObjectChanged):
+        raise
     except ARROW_ERRORS as error:
         progress.problem = "truncated-file"
         progress.content = content_digest(split.path, split.codec, progress.lines)
