@@ -17,6 +17,8 @@ EXTRAS: Final = {
     "elementpath": "xml",
     "fastavro": "spark",
     "google": "protobuf",
+    "grpc": "connect",
+    "grpc_status": "connect",
     "grpc_tools": "protobuf",
     "httptools": "serve",
     "lxml": "xml",

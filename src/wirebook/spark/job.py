@@ -73,7 +73,8 @@ def land(spark_or_frame: Any, /, *arguments: Any, **options: Any) -> Report | St
     `spark` is a session, or a function that returns one, called only if there is something to read. With files, the
     rest is as for `wirebook.landing.land`. A DataFrame has one of the forms of
     `wirebook.landing.sources.dataframes`; its rows land completely or not at all, and rows that have landed are
-    skipped. A streaming DataFrame is started, and its query returned; every batch of it lands exactly once.
+    skipped. A streaming DataFrame is started, and its query returned; every batch of it lands exactly once. Spark
+    Connect does not tell batches the id of their query, so it takes no streaming DataFrame here: use `land_batch`.
 
     Raises: WirebookError (as `wirebook.landing.land`, and spark-failed, no-java, frame-columns, frame-identity,
     message-twice)
@@ -175,7 +176,14 @@ def _land_stream(
     trigger: Mapping[str, Any] | None = None,
     **options: Unpack[FrameOptions],
 ) -> StreamingQuery:
-    """Start a query that lands each batch."""
+    """Start a query that lands each batch.
+
+    Raises: frame-identity, over Spark Connect
+    """
+    if not hasattr(frame.sparkSession, "sparkContext"):
+        message = "over Spark Connect, nothing identifies the batches of a streaming DataFrame"
+        hint = "call `land_batch` with a query='NAME' of your own in `foreachBatch`, or run the program by spark-submit"
+        raise WirebookError(Problem("frame-identity", message, hint=hint))
     input_columns(frame.columns, options.get("columns"))
     loaded = job.load_catalog(catalog)
     if checkpoint is None:

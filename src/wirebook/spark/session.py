@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wirebook.problems.extras import library
 from wirebook.spark.class_archive import archive_of, create_in_background, java_options
 from wirebook.spark.java import JAVA_OPTIONS, Java, find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Java", "find_java", "is_submitted", "session"]
+__all__ = ["Java", "find_java", "is_remote", "is_submitted", "session"]
 
 SUBMITTED = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 """Environment variables that are set if the program was started by spark-submit or for a Spark Connect server."""
@@ -33,9 +34,12 @@ def session(
 
     Cost: 2-6 seconds for a new one. The first one has an archive of Spark's classes made in the background
     (`wirebook.spark.class_archive`), which makes the next ones faster.
-    Raises: no-java
+    Raises: no-java, missing-extra
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 (half a second)
+
+    if is_remote():
+        library("grpc_status.rpc_status")
 
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -55,6 +59,11 @@ def session(
 def is_submitted() -> bool:
     """Whether spark-submit or a Spark Connect server provides the session, with settings and jars of its own."""
     return any(name in os.environ for name in SUBMITTED)
+
+
+def is_remote() -> bool:
+    """Whether the session is one of a Spark Connect server, which runs the functions of streaming batches itself."""
+    return "SPARK_REMOTE" in os.environ
 
 
 def local_settings(archive_options: Sequence[str] = (), cores: int | None = None) -> dict[str, str]:
