@@ -145,14 +145,11 @@ def stream(  # noqa: PLR0917 (options)
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
     from wirebook.landing.tables.settings import read_table_settings  # noqa: PLC0415
     from wirebook.spark.jars import KAFKA, class_path, locked_jars  # noqa: PLC0415 (half a second for all of these)
-    from wirebook.spark.session import is_remote, is_submitted  # noqa: PLC0415
+    from wirebook.spark.session import check_streams_run, is_submitted  # noqa: PLC0415
     from wirebook.spark.stream import LiveCatalog, StreamJob, checkpoint_of, run_stream  # noqa: PLC0415
     from wirebook.spark.stream_sources import ReadLimits  # noqa: PLC0415
 
-    if is_remote():
-        message = "streams do not run over Spark Connect, whose server would run the landing of each batch"
-        hint = "unset SPARK_REMOTE to run Spark on this machine, or run the program by spark-submit"
-        raise WirebookError(Problem("bad-setting", message, actual=os.environ["SPARK_REMOTE"], hint=hint))
+    check_streams_run()
     credentials = credentials_of(endpoint, read_secrets(secrets))
     received = ReceivedEndpoint(loaded, endpoint, pairs_of("--set", set_), credentials)
     source, limits = _source_and_limits(

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
 from wirebook.spark.class_archive import archive_of, create_in_background, java_options
 from wirebook.spark.java import JAVA_OPTIONS, Java, find_java
@@ -19,9 +20,11 @@ from wirebook.spark.java import JAVA_OPTIONS, Java, find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Java", "find_java", "is_remote", "is_submitted", "session"]
+__all__ = ["Java", "check_streams_run", "find_java", "is_submitted", "session"]
 
-SUBMITTED = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
+REMOTE = "SPARK_REMOTE"
+"""The environment variable with the address of a Spark Connect server."""
+SUBMITTED = ("PYSPARK_GATEWAY_PORT", REMOTE)
 """Environment variables that are set if the program was started by spark-submit or for a Spark Connect server."""
 
 
@@ -38,7 +41,7 @@ def session(
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 (half a second)
 
-    if is_remote():
+    if REMOTE in os.environ:
         library("grpc_status.rpc_status")
 
     active = SparkSession.getActiveSession()
@@ -61,9 +64,15 @@ def is_submitted() -> bool:
     return any(name in os.environ for name in SUBMITTED)
 
 
-def is_remote() -> bool:
-    """Whether the session is one of a Spark Connect server, which runs the functions of streaming batches itself."""
-    return "SPARK_REMOTE" in os.environ
+def check_streams_run() -> None:
+    """Check that the session can run the function of each batch of a stream in this process.
+
+    Raises: bad-setting
+    """
+    if REMOTE in os.environ:
+        message = "streams do not run over Spark Connect, whose server would run the landing of each batch"
+        hint = f"unset {REMOTE} to run Spark on this machine, or run the program by spark-submit"
+        raise WirebookError(Problem("bad-setting", message, actual=os.environ[REMOTE], hint=hint))
 
 
 def local_settings(archive_options: Sequence[str] = (), cores: int | None = None) -> dict[str, str]:
