@@ -14,7 +14,7 @@ from tests.brokers.lineage import LineageServer, faults, lineage_server, rows
 from wirebook.cli.app import run
 from wirebook.landing.runs.report import Report
 from wirebook.landing.watch import lineage as module
-from wirebook.landing.watch.lineage import RunLineage, Source, file_source, is_configured
+from wirebook.landing.watch.lineage import Dataset, RunLineage, file_source, is_configured
 
 NO_LINEAGE = {"OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE_DISABLED", "OPENLINEAGE_NAMESPACE"}
 
@@ -101,7 +101,7 @@ def test_interrupted_run_is_aborted(tmp_path: Path, server: LineageServer) -> No
 
 def test_counts_are_those_since_the_start(tmp_path: Path, server: LineageServer, workspace: Any) -> None:
     workspace.write_two_files()
-    with RunLineage("j", [Source("kafka://a:1", "t")], workspace.to, pytest.fail, is_streaming=True) as lineage:
+    with RunLineage("j", [Dataset("kafka://a:1", "t")], workspace.to, pytest.fail, is_streaming=True) as lineage:
         workspace.land(batch_bytes=1, on_batch=lambda batch: lineage.add(batch.report))
     server.check()
     counts = [rows(event) for event in server.events]
@@ -167,5 +167,5 @@ def test_without_configuration_nothing_is_sent(tmp_path: Path) -> None:
 
 def test_names_of_datasets(bucket: str) -> None:
     scheme, _, rest = bucket.partition("://")
-    assert file_source(f"{bucket}/lake/tables") == Source(f"{scheme}://{rest.split('/')[0]}", "lake/tables")
-    assert file_source("/a/b") == Source("file", "/a/b")
+    assert file_source(f"{bucket}/lake/tables") == Dataset(f"{scheme}://{rest.split('/')[0]}", "lake/tables")
+    assert file_source("/a/b") == Dataset("file", "/a/b")

@@ -115,27 +115,27 @@ def find_stream(servers: NatsServers, subject: str) -> KeptStream:
             return [await jetstream.stream_info(name) for name in names]
 
     try:
-        found = asyncio.run(streams())
+        infos = asyncio.run(streams())
     except NoRespondersError:
         message = f"the NATS server at {', '.join(servers.addresses)} does not run JetStream"
         hint = "enable it, or capture the messages with `wirebook capture`"
         raise WirebookError(Problem("not-receivable", message, xid=servers.xid, hint=hint)) from None
     except ServerAway as error:
         raise WirebookError(Problem("broker-unreachable", f"the NATS server cannot be used: {error}")) from None
-    kept = [info for info in found if info.config.retention == RetentionPolicy.LIMITS]
-    if len(found) == 1 and kept:
+    kept = [info for info in infos if info.config.retention == RetentionPolicy.LIMITS]
+    if len(infos) == 1 and kept:
         return _kept(kept[0])
-    if not found:
+    if not infos:
         message = f"no JetStream stream keeps messages with the subject '{subject}'"
         hint = "create one, or capture the messages with `wirebook capture`"
         raise WirebookError(Problem("unknown-topic", message, xid=servers.xid, hint=hint))
-    if len(found) > 1:
-        names = ", ".join(sorted(str(info.config.name) for info in found))
+    if len(infos) > 1:
+        names = ", ".join(sorted(str(info.config.name) for info in infos))
         message = f"several JetStream streams keep messages with the subject '{subject}': {names}"
         hint = "name the subjects of one stream in 'subjectfilter' of the endpoint"
         raise WirebookError(Problem("not-receivable", message, xid=servers.xid, hint=hint))
     message = (
-        f"the stream '{found[0].config.name}' deletes messages that were acknowledged, so they cannot be read again"
+        f"the stream '{infos[0].config.name}' deletes messages that were acknowledged, so they cannot be read again"
     )
     hint = "use a stream with the retention policy 'limits', for example one that mirrors this one"
     raise WirebookError(Problem("not-receivable", message, xid=servers.xid, hint=hint))

@@ -31,12 +31,12 @@ def status(
     """
     from wirebook.landing.watch.status import target_status  # noqa: PLC0415 (pyarrow)
 
-    found = target_status(folder, last)
+    status = target_status(folder, last)
     if as_json:
-        print_json(found.to_dict())
+        print_json(status.to_dict())
         return
-    _print_status(found)
-    print_problems(found.problems)
+    _print_status(status)
+    print_problems(status.problems)
 
 
 def _print_status(status: TargetStatus) -> None:

@@ -216,9 +216,9 @@ def stream(  # noqa: PLR0917 (options)
 def _watching(address: tuple[str, int] | None, job: StreamJob, output: _Output) -> Iterator[dict[str, Any]]:
     """Serve metrics, if they have an address, and send events of lineage while the block runs; yields callbacks of
     `run_stream`."""
-    from wirebook.landing.watch.lineage import RunLineage, Source  # noqa: PLC0415
+    from wirebook.landing.watch.lineage import Dataset, RunLineage  # noqa: PLC0415
 
-    sources = [Source(*dataset) for dataset in job.source.datasets]
+    sources = [Dataset(*dataset) for dataset in job.source.datasets]
     with ExitStack() as stack:
         lineage = RunLineage(f"stream.{job.name}", sources, job.to, output.note, is_streaming=job.continuous)
         stack.enter_context(lineage)

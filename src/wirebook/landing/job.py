@@ -118,10 +118,10 @@ def run_settings(catalog: Catalog, runner: Runner | None, options: RunOptions | 
     """
     if (endpoint := options.get("endpoint")) is not None:
         catalog.check_endpoint(endpoint)
-    given: Any = {name: value for name, value in options.items() if name != "tables"}
+    others: Any = {name: value for name, value in options.items() if name != "tables"}
     tables = options.get("tables")
     settings = None if tables is None else read_table_settings(tables)
-    return RunSettings(runner or LocalRunner(), engine_for, options=catalog.options, table_settings=settings, **given)
+    return RunSettings(runner or LocalRunner(), engine_for, options=catalog.options, table_settings=settings, **others)
 
 
 def catalogue_of(catalog: Catalog) -> Catalogue:

@@ -104,8 +104,8 @@ def planned_sequence(checkpoint: str) -> int | None:
 
 
 def _reason(pattern: re.Pattern[str], failure: BaseException) -> str | None:
-    found = next(filter(None, (pattern.search(str(error)) for error in causes(failure))), None)
-    return found[1] if found else None
+    match = next(filter(None, (pattern.search(str(error)) for error in causes(failure))), None)
+    return match[1] if match else None
 
 
 def jetstream_of(endpoint: ReceivedEndpoint, *, ends: bool = False) -> JetStream:
@@ -116,8 +116,8 @@ def jetstream_of(endpoint: ReceivedEndpoint, *, ends: bool = False) -> JetStream
     not-receivable
     """
     servers, subject = NatsServers.of(endpoint), subject_of(endpoint)
-    found = find_stream(servers, subject)
-    return JetStream(servers, subject, found.name, found.last if ends else None)
+    stream = find_stream(servers, subject)
+    return JetStream(servers, subject, stream.name, stream.last if ends else None)
 
 
 def starting_sequence(text: str) -> str:

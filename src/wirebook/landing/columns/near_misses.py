@@ -59,7 +59,7 @@ Place = tuple[str, str]
 """Section and name of a slot."""
 
 
-class Finding(NamedTuple):
+class Discrepancy(NamedTuple):
     """A problem of a dead letter. Without `actual`, its actual value is that of the slot."""
 
     code: str
@@ -68,10 +68,10 @@ class Finding(NamedTuple):
     actual: str | None = None
 
 
-FITS: Final = Finding("fits", None, None)
-CONFLICT: Final = Finding("placeholder-conflict", None, None)
+FITS: Final = Discrepancy("fits", None, None)
+CONFLICT: Final = Discrepancy("placeholder-conflict", None, None)
 """Stands for a contradiction between placeholders, which depends on several values of a message."""
-UNDECIDED: Final = Finding("undecided", None, None)
+UNDECIDED: Final = Discrepancy("undecided", None, None)
 """The reference must compare the message."""
 
 
@@ -80,20 +80,20 @@ class SlotConstraint:
     """A constraint of definitions on a slot, and what the absence of the slot means.
 
     `is_alone`: no other entry of the definition has the same repeated name. `is_list`: the value may be a
-    comma-separated list. `findings` has those with the declared value, by code.
+    comma-separated list. `discrepancies` has those with the declared value, by code.
     """
 
     place: Place
     constraint: Constraint
-    if_absent: Finding
+    if_absent: Discrepancy
     is_alone: bool = True
     is_list: bool = False
-    findings: dict[str, Finding] = field(init=False, default_factory=dict)
+    discrepancies: dict[str, Discrepancy] = field(init=False, default_factory=dict)
 
     def match(self, value: str) -> ValueMatch | ValueMismatch:
         return fit(self.constraint, value)
 
-    def finding(self, value: str | None) -> Finding:
+    def discrepancy(self, value: str | None) -> Discrepancy:
         """What a value means for this constraint."""
         if value is None:
             return self.if_absent
@@ -103,19 +103,19 @@ class SlotConstraint:
         if isinstance(result, ValueMatch):
             return FITS
         if result.expected is not self.constraint.declared:
-            return _finding(mismatch_of(result.code, self.constraint, None, result.expected))
-        if result.code not in self.findings:
-            self.findings[result.code] = _finding(mismatch_of(result.code, self.constraint, None))
-        return self.findings[result.code]
+            return _discrepancy(mismatch_of(result.code, self.constraint, None, result.expected))
+        if result.code not in self.discrepancies:
+            self.discrepancies[result.code] = _discrepancy(mismatch_of(result.code, self.constraint, None))
+        return self.discrepancies[result.code]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
-    """A definition that may be a near miss. With a `finding`, its protocol, envelope or mode differs, and its
+class CandidateDefinition:
+    """A definition that may be a near miss. With a `discrepancy`, its protocol, envelope or mode differs, and its
     constraints are not compared."""
 
     definition: str
-    finding: Finding | None
+    discrepancy: Discrepancy | None
     constraints: tuple[SlotConstraint, ...]
 
 
@@ -123,7 +123,7 @@ class Candidate:
 class Candidates:
     """The candidates of some messages, each with whether its type differs from theirs."""
 
-    ranked: tuple[tuple[bool, Candidate], ...]
+    ranked: tuple[tuple[bool, CandidateDefinition], ...]
 
     @cached_property
     def constraints(self) -> dict[Place, tuple[SlotConstraint, ...]]:
@@ -136,10 +136,10 @@ class Candidates:
 
 
 class NearCandidate(NamedTuple):
-    """A near miss of messages that fail alike: its findings, each with the slot that has the actual value."""
+    """A near miss of messages that fail alike: its discrepancies, each with the slot that has the actual value."""
 
-    candidate: Candidate
-    findings: tuple[tuple[Finding, Place | None], ...]
+    candidate: CandidateDefinition
+    discrepancies: tuple[tuple[Discrepancy, Place | None], ...]
 
 
 Shape = tuple[NearCandidate, ...] | None
@@ -187,7 +187,7 @@ class NearMissFinder:
         self._with_candidates = remembered(Candidates)
         self._shape_of = remembered(_shape)
         self._votes_of = remembered(self._votes)
-        self._findings_of = remembered(_findings)
+        self._discrepancies_of = remembered(_discrepancies)
         self._matches_of = remembered(SlotConstraint.match)
 
     def find(self, frame: Frame) -> NearMissRows:
@@ -250,15 +250,15 @@ class NearMissFinder:
             tuple((has_other_type, self._compiled(definition)) for has_other_type, definition in ranked)
         )
 
-    def _compile(self, definition: Definition) -> Candidate:
+    def _compile(self, definition: Definition) -> CandidateDefinition:
         """A definition with the constraints that the reference compares, in its order."""
         view, options, endpoint = self._view, self._selector.options, self._scope.constraints
         if mismatch := selector_mismatch(definition, view, options, endpoint.mode):
-            return Candidate(definition.xid, _finding(mismatch), ())
+            return CandidateDefinition(definition.xid, _discrepancy(mismatch), ())
 
         def slot_constraint(constraint: Constraint, place: Place, is_optional: bool, **how: bool) -> SlotConstraint:
             mismatch = None if is_optional else absence_mismatch(constraint, options)
-            own = SlotConstraint(place, constraint, _finding(mismatch) if mismatch else FITS, **how)
+            own = SlotConstraint(place, constraint, _discrepancy(mismatch) if mismatch else FITS, **how)
             try:
                 return self._constraints.setdefault((place, constraint, is_optional, *how.values()), own)
             except TypeError:  # a constant that is an array or object
@@ -283,9 +283,9 @@ class NearMissFinder:
                 slot_constraint(constraint, place_of(constraint), True)
                 for constraint in endpoint.constraints_for(definition)
             )
-        return Candidate(definition.xid, None, tuple(constraints))
+        return CandidateDefinition(definition.xid, None, tuple(constraints))
 
-    # -- findings ---------------------------------------------------------------------------------------------------
+    # -- discrepancies ----------------------------------------------------------------------------------------------
 
     def _shapes(self, slots: _Slots, candidates: Sequence[Candidates], number: Rows) -> tuple[list[Shape], Rows]:
         """The distinct near misses of the messages, and the number of each message's. `number` has the number of each
@@ -294,7 +294,7 @@ class NearMissFinder:
             method = slots.encoded((BARE, "method"))
             slots.sure &= method is not None and method.codes > 0
         places = list(dict.fromkeys(place for members in candidates for place in members.constraints))
-        parts: list[tuple[list[tuple[Finding, ...]], Rows]] = []
+        parts: list[tuple[list[tuple[Discrepancy, ...]], Rows]] = []
         for place in places:
             compared, kind = _distinct([members.constraints.get(place, ()) for members in candidates], number)
             encoded = slots.encoded(place)
@@ -302,26 +302,28 @@ class NearMissFinder:
                 slots.sure &= np.array([not constraints for constraints in compared])[kind]
                 encoded = EncodedSlot([None], np.zeros(slots.count, np.int64), pa.nulls(0, pa.string()))
             first, pair = _grouped([kind, encoded.codes])
-            findings = [
-                _remember(self._findings_of, _findings, compared[kind[row]], encoded.values[encoded.codes[row]])
+            discrepancies = [
+                _remember(
+                    self._discrepancies_of, _discrepancies, compared[kind[row]], encoded.values[encoded.codes[row]]
+                )
                 for row in first.tolist()
             ]
-            parts.append(_distinct(findings, pair))
+            parts.append(_distinct(discrepancies, pair))
         first, shape = _grouped([number, *(codes for _, codes in parts)])
         shapes = []
         for row in first.tolist():
             members = candidates[number[row]]
-            found = {place: values[codes[row]] for place, (values, codes) in zip(places, parts, strict=True)}
-            shapes.append(self._shape_of(members, tuple(found[place] for place in members.constraints)))
+            by_place = {place: values[codes[row]] for place, (values, codes) in zip(places, parts, strict=True)}
+            shapes.append(self._shape_of(members, tuple(by_place[place] for place in members.constraints)))
         return shapes, shape
 
     def _conflicts(
         self, slots: _Slots, shapes: Sequence[Shape], shape: Rows, rows: Rows
-    ) -> dict[int, list[Finding | None]]:
+    ) -> dict[int, list[Discrepancy | None]]:
         """The contradictions between placeholders of the messages that have any, one for each `CONFLICT`; None for one
         that the reference must find."""
         contradictory = [
-            [near.candidate for near in nears or () if near.findings[0][0] is CONFLICT] for nears in shapes
+            [near.candidate for near in nears or () if near.discrepancies[0][0] is CONFLICT] for nears in shapes
         ]
         has_any = np.array([bool(candidates) for candidates in contradictory], bool)
         rows = rows[has_any[shape[rows]]]
@@ -330,7 +332,7 @@ class NearMissFinder:
             for row, number in zip(rows.tolist(), shape[rows].tolist(), strict=True)
         }
 
-    def _conflict(self, slots: _Slots, candidate: Candidate, row: int) -> Finding | None:
+    def _conflict(self, slots: _Slots, candidate: CandidateDefinition, row: int) -> Discrepancy | None:
         trial = Trial(self._selector.options, inf)
         for member in candidate.constraints:
             value = slots.value(member.place, row) if member.constraint.template is not None else None
@@ -340,7 +342,7 @@ class NearMissFinder:
                     return None
                 trial.accept(member.constraint, match, value)
         bind_placeholders(trial)
-        return _finding(trial.mismatches[0]) if trial.mismatches else None
+        return _discrepancy(trial.mismatches[0]) if trial.mismatches else None
 
 
 class _Slots:
@@ -369,33 +371,33 @@ class _Slots:
         return None if encoded is None else encoded.values[encoded.codes[row]]
 
 
-def _findings(constraints: tuple[SlotConstraint, ...], value: str | None) -> tuple[Finding, ...]:
-    return tuple(constraint.finding(value) for constraint in constraints)
+def _discrepancies(constraints: tuple[SlotConstraint, ...], value: str | None) -> tuple[Discrepancy, ...]:
+    return tuple(constraint.discrepancy(value) for constraint in constraints)
 
 
-def _shape(candidates: Candidates, findings: tuple[tuple[Finding, ...], ...]) -> Shape:
-    """The near misses: those with the type of the message first, then those with fewer problems. `findings` has those
-    of each slot of the candidates."""
+def _shape(candidates: Candidates, discrepancies: tuple[tuple[Discrepancy, ...], ...]) -> Shape:
+    """The near misses: those with the type of the message first, then those with fewer problems. `discrepancies` has
+    those of each slot of the candidates."""
     members = chain.from_iterable(candidates.constraints.values())
-    of_constraint = dict(zip(members, chain.from_iterable(findings), strict=True))
+    of_constraint = dict(zip(members, chain.from_iterable(discrepancies), strict=True))
     near: list[tuple[bool, int, NearCandidate]] = []
     for has_other_type, candidate in candidates.ranked:
-        problems: list[tuple[Finding, Place | None]] = []
+        problems: list[tuple[Discrepancy, Place | None]] = []
         for constraint in candidate.constraints:
-            finding = of_constraint[constraint]
-            if finding is UNDECIDED:
+            discrepancy = of_constraint[constraint]
+            if discrepancy is UNDECIDED:
                 return None
-            if finding is not FITS:
-                problems.append((finding, constraint.place))
+            if discrepancy is not FITS:
+                problems.append((discrepancy, constraint.place))
         if not problems:
-            problems = [(candidate.finding or CONFLICT, None)]
+            problems = [(candidate.discrepancy or CONFLICT, None)]
         near.append((has_other_type, len(problems), NearCandidate(candidate, tuple(problems))))
     near.sort(key=itemgetter(0, 1))
     return tuple(member for _, _, member in near[:MAX_NEAR])
 
 
-def _finding(mismatch: Mismatch) -> Finding:
-    return Finding(
+def _discrepancy(mismatch: Mismatch) -> Discrepancy:
+    return Discrepancy(
         mismatch.code, mismatch.slot, reason_text(preview(mismatch.expected)), reason_text(preview(mismatch.actual))
     )
 
@@ -408,26 +410,26 @@ def _columns(
     shapes: Sequence[tuple[NearCandidate, ...]],
     shape: Rows,
     rows: Rows,
-    conflicts: dict[int, list[Finding | None]],
+    conflicts: dict[int, list[Discrepancy | None]],
 ) -> NearMissRows:
     """The columns of the messages `rows`. `shape` has the number of each message's shape."""
     nears = list(chain.from_iterable(shapes))
-    findings = list(chain.from_iterable(near.findings for near in nears))
+    discrepancies = list(chain.from_iterable(near.discrepancies for near in nears))
     near_places, near_counts = _ragged(list(map(len, shapes)), shape[rows])
-    places, counts = _ragged([len(near.findings) for near in nears], near_places)
+    places, counts = _ragged([len(near.discrepancies) for near in nears], near_places)
     owners = np.repeat(np.repeat(rows, near_counts), counts)
 
-    distinct, number = _distinct([finding for finding, _ in findings])
-    is_conflict = np.array([finding is CONFLICT for finding in distinct], bool)
+    distinct, number = _distinct([discrepancy for discrepancy, _ in discrepancies])
+    is_conflict = np.array([discrepancy is CONFLICT for discrepancy in distinct], bool)
     number = number[places]
-    own = [finding for row in rows.tolist() for finding in conflicts.get(row, ()) if finding is not None]
+    own = [discrepancy for row in rows.tolist() for discrepancy in conflicts.get(row, ()) if discrepancy is not None]
     number[is_conflict[number]] = len(distinct) + np.arange(len(own))
     code, slot, expected, actual = (
         pa.array(column, pa.string()) for column in zip(*distinct, *own, reason_of(NO_DEFINITION), strict=True)
     )
 
     pool, origin = [actual], number.copy()
-    of_slots, slot_number = _distinct([place for _, place in findings])
+    of_slots, slot_number = _distinct([place for _, place in discrepancies])
     slot_number = slot_number[places]
     for position, place in enumerate(of_slots):
         encoded = None if place is None else slots.encoded(place)
@@ -436,7 +438,7 @@ def _columns(
             origin[is_here] = sum(map(len, pool)) + encoded.codes[owners[is_here]]
             pool += [pa.nulls(1, pa.string()), _previews(encoded.texts)]
 
-    none = len(code) - 1  # the finding of a message without near misses
+    none = len(code) - 1  # the discrepancy of a message without near misses
     number, origin = np.append(number, none), np.append(origin, none)
     columns = [column.take(pa.array(number)) for column in (code, slot, expected)]
     columns.append(pa.concat_arrays(pool).take(pa.array(origin)))
@@ -447,15 +449,19 @@ def _columns(
     first = np.where(near_counts > 0, np.cumsum(near_counts) - near_counts, len(near_places))
     codes: Counter[str] = Counter()
     for candidates, count in zip(shapes, np.bincount(shape[rows], minlength=len(shapes)).tolist(), strict=True):
-        problems = [finding for finding, _ in candidates[0].findings] if candidates else [reason_of(NO_DEFINITION)]
-        codes.update(dict.fromkeys((finding.code for finding in problems), count))
+        problems = (
+            [discrepancy for discrepancy, _ in candidates[0].discrepancies]
+            if candidates
+            else [reason_of(NO_DEFINITION)]
+        )
+        codes.update(dict.fromkeys((discrepancy.code for discrepancy in problems), count))
     near_lists = pa.ListArray.from_arrays(_offsets(near_counts), near)
     return NearMissRows(rows, of_near.take(pa.array(first)), near_lists, codes)
 
 
-def reason_of(problem: Problem) -> Finding:
+def reason_of(problem: Problem) -> Discrepancy:
     texts = reason(problem)
-    return Finding(problem.code, texts["slot"], texts["expected"], texts["actual"])
+    return Discrepancy(problem.code, texts["slot"], texts["expected"], texts["actual"])
 
 
 def _previews(texts: pa.StringArray) -> pa.StringArray:

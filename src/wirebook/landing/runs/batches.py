@@ -400,14 +400,14 @@ def _format(settings: RunSettings, target: Target) -> str:
 
     Raises: format-differs
     """
-    wanted = settings.table_format or ("iceberg" if settings.iceberg_catalog else None)
+    chosen = settings.table_format or ("iceberg" if settings.iceberg_catalog else None)
     current = target.format() or ("iceberg" if place_of(target.root) else None)
-    if wanted and current and wanted != current:
-        message = f"the tables in '{target.root}' have the format '{current}', not '{wanted}'"
+    if chosen and current and chosen != current:
+        message = f"the tables in '{target.root}' have the format '{current}', not '{chosen}'"
         hint = "omit the format, or choose another target folder"
-        raise WirebookError(Problem("format-differs", message, expected=current, actual=wanted, hint=hint))
+        raise WirebookError(Problem("format-differs", message, expected=current, actual=chosen, hint=hint))
     default = "delta" if isinstance(target.root, ObjectPath) else "parquet"
-    chosen = wanted or current or default
+    chosen = chosen or current or default
     if chosen != "iceberg" and (settings.iceberg_catalog or settings.iceberg_namespace):
         message = f"tables of the format '{chosen}' are in no Iceberg catalogue"
         hint = "omit the Iceberg catalogue and its namespace, or choose --format iceberg"

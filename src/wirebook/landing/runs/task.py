@@ -36,7 +36,7 @@ from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import EvolvingEngine
-from wirebook.landing.tables.formats import NO_STAGING, PLAIN, StagedFile, TableSpool, WriteOptions
+from wirebook.landing.tables.formats import NO_STAGING, PLAIN, FileLayout, StagedFile, TableSpool
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
 from wirebook.landing.tables.partitions import partition_of
 from wirebook.landing.tables.settings import NO_SETTINGS, TableSettings
@@ -269,7 +269,7 @@ class Task:
         """The existing tables, which do not change while a batch runs."""
         return load_tables(self._job.tables)
 
-    def _write_options(self, table: str, xid: str | None, schema: pa.Schema) -> WriteOptions:
+    def _write_options(self, table: str, xid: str | None, schema: pa.Schema) -> FileLayout:
         """How the files of a table are written."""
         if xid is None:
             return PLAIN
@@ -277,7 +277,7 @@ class Task:
         is_new = table not in self._tables
         day = partition_of(options.partition, schema) if is_new else self._tables[table].traits.day
         descriptions = self._tally.descriptions.get(table, {})
-        return WriteOptions(day, tuple(options.sort or ()), options.row_group_rows, descriptions)
+        return FileLayout(day, tuple(options.sort or ()), options.row_group_rows, descriptions)
 
     @cached_property
     def _engine(self) -> Engine:

@@ -35,6 +35,7 @@ __all__ = [
     "HIVE_NULL",
     "NO_TRAITS",
     "CommitFailed",
+    "FileLayout",
     "ParquetFormat",
     "StagedFile",
     "TableFormat",
@@ -43,7 +44,6 @@ __all__ = [
     "TableWriter",
     "Upkeep",
     "UpkeepOptions",
-    "WriteOptions",
     "by_table",
     "clear_aside",
     "move_aside",
@@ -78,7 +78,7 @@ class TableTraits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 NO_TRAITS: Final = TableTraits()
 
 
-class WriteOptions(msgspec.Struct, frozen=True):
+class FileLayout(msgspec.Struct, frozen=True):
     """How the files of a table are written.
 
     Shape: rows of each file are sorted by the columns `sort`, unless there is none. A row group has at most
@@ -91,7 +91,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
     descriptions: dict[str, str] | None = None
 
 
-PLAIN: Final = WriteOptions()
+PLAIN: Final = FileLayout()
 
 
 class StagedFile(msgspec.Struct, frozen=True):
@@ -255,8 +255,8 @@ class ParquetFormat:
     def files(self, folder: Location) -> list[Location]:
         if isinstance(folder, ObjectPath):
             return []
-        found = [*folder.glob("*.parquet"), *folder.glob("*=*/*.parquet")]
-        return [*sorted(found, key=lambda path: (path.name, path))]
+        files = [*folder.glob("*.parquet"), *folder.glob("*=*/*.parquet")]
+        return [*sorted(files, key=lambda path: (path.name, path))]
 
     def maintain(self, folder: Location, options: UpkeepOptions) -> Upkeep:  # noqa: ARG002
         """Nothing: a folder has no transactions in which files could be replaced."""
@@ -402,7 +402,7 @@ class TableSpool:
         prefix: str,
         *,
         base: str = "",
-        options_of: Callable[[str, str | None, pa.Schema], WriteOptions] = lambda *_: PLAIN,
+        options_of: Callable[[str, str | None, pa.Schema], FileLayout] = lambda *_: PLAIN,
         staging_policy: StagingPolicy = NO_STAGING,
         flush: int = 32 << 20,
         budget: int = 96 << 20,
@@ -412,7 +412,7 @@ class TableSpool:
         self.max_open = 64
         self._format, self._folder, self._prefix, self._base = table_format, folder, prefix, base
         self._options_of = options_of
-        self._options: dict[str, WriteOptions] = {}
+        self._options: dict[str, FileLayout] = {}
         self._days: dict[str, set[str]] = {}
         self._flush, self._budget, self._staging_policy = flush, budget, staging_policy
         self._rows: dict[str, list[RowSlice]] = {}
@@ -533,7 +533,7 @@ class TableSpool:
         if late:
             self._stage_rows([table], [sum(map(len, late))], pa.concat_tables(late).combine_chunks())
 
-    def _write_rows(self, key: tuple[str, str | None], rows: pa.Table, options: WriteOptions) -> None:
+    def _write_rows(self, key: tuple[str, str | None], rows: pa.Table, options: FileLayout) -> None:
         """Write rows of a table, and of a day if the table is partitioned."""
         columns = [self._format.column(name) for name in options.sort]
         sortable = {field.name for field in rows.schema if not pa.types.is_nested(field.type)}
@@ -546,7 +546,7 @@ class TableSpool:
             self._close(key)
 
     def _create(
-        self, key: tuple[str, str | None], schema: pa.Schema, options: WriteOptions
+        self, key: tuple[str, str | None], schema: pa.Schema, options: FileLayout
     ) -> tuple[TableWriter, Location, int]:
         table, day = key
         if len(self._open) >= self.max_open:

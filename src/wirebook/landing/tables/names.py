@@ -45,8 +45,8 @@ def name_parts(xid: str) -> tuple[str, str]:
 
 def _words(text: str) -> str:
     if not text.isascii():
-        letters = unicodedata.normalize("NFKD", text.casefold())
-        text = "".join(letter for letter in letters if not unicodedata.combining(letter))
+        decomposed = unicodedata.normalize("NFKD", text.casefold())
+        text = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 

@@ -90,5 +90,5 @@ def day_suffix(day: str) -> str:
 
 def day_in_name(name: str) -> str | None:
     """The day of a file, ``none`` for rows without a time, None for a file of no particular day."""
-    found = IN_NAME.search(name)
-    return found[1] if found else None
+    match = IN_NAME.search(name)
+    return match[1] if match else None

@@ -127,8 +127,8 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
             hint = "remove the name, or land into another target"
             yield Problem("table-settings", message, expected=table, actual=options.name, hint=hint)
         if options.partition is not None:
-            wanted = source_of(options.partition, columns)
-            if wanted != (day and day.source):
+            chosen = source_of(options.partition, columns)
+            if chosen != (day and day.source):
                 now = f"partitioned by the day of '{day.source}'" if day else "not partitioned"
                 message = f"the table '{table}' is {now}, so its partition cannot become '{options.partition}'"
                 hint = f"remove the option 'partition' of '{xid}', or land into another target"
@@ -208,7 +208,7 @@ def _option_problems(place: tuple[Any, ...], options: Any) -> Iterator[Problem]:
 
 
 def _name_problems(pointer: str, name: str) -> Iterator[Problem]:
-    unknown = [found for found in PLACEHOLDER.findall(name) if found not in PLACEHOLDERS]
+    unknown = [placeholder for placeholder in PLACEHOLDER.findall(name) if placeholder not in PLACEHOLDERS]
     if unknown:
         yield _wrong(pointer, f"the placeholder '{{{unknown[0]}}}'", "{group} or {message}", name)
     elif not NAME.fullmatch(PLACEHOLDER.sub("x", name)) or len(name) > MAX_NAME_LENGTH:

@@ -26,7 +26,7 @@ from wirebook.landing.tables.layout import RESOLVED, STAGED
 from wirebook.problems import WirebookError
 from wirebook.problems.extras import library
 
-__all__ = ["RunLineage", "Source", "file_source", "is_configured"]
+__all__ = ["Dataset", "RunLineage", "file_source", "is_configured"]
 
 PRODUCER: Final = f"urn:wirebook:{version('wirebook')}"
 CONFIGURATION: Final = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG")
@@ -40,22 +40,22 @@ ABORT_SECONDS: Final = 2.0
 """The same after an interrupt."""
 
 
-class Source(NamedTuple):
+class Dataset(NamedTuple):
     """A dataset that a run reads, by the naming rules of OpenLineage."""
 
     namespace: str
     name: str
 
 
-def file_source(place: AnyPath) -> Source:
+def file_source(place: AnyPath) -> Dataset:
     """The dataset of a file, folder or object, or of a table."""
     return _dataset(location_of(place))
 
 
-def _dataset(location: Location) -> Source:
+def _dataset(location: Location) -> Dataset:
     if isinstance(location, Path):
-        return Source("file", str(location.absolute()))
-    return Source(location.bucket, location.key or "/")
+        return Dataset("file", str(location.absolute()))
+    return Dataset(location.bucket, location.key or "/")
 
 
 def is_configured() -> bool:
@@ -77,7 +77,7 @@ class RunLineage:
     def __init__(
         self,
         job: str,
-        sources: Sequence[Source],
+        sources: Sequence[Dataset],
         to: AnyPath,
         note: Callable[[str], None],
         *,
