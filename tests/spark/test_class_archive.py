@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from wirebook.spark import class_archive
@@ -52,6 +54,29 @@ def test_each_java_has_its_own_archive(tmp_path: Path) -> None:
     assert (one.parent, one == another) == (tmp_path, False)
     assert archive_of(java, {SETTING: "off"}) is None
     assert archive_of(java, {SETTING: f"{tmp_path}/a b"}) is None
+
+
+def test_new_installation_of_spark_has_its_own_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jar = tmp_path / "pyspark" / "jars" / "spark-core.jar"
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    monkeypatch.setattr(pyspark, "__file__", str(jar.parent.parent / "__init__.py"))
+    java, environment = find_java(), {SETTING: str(tmp_path)}
+    first = archive_of(java, environment)
+    assert archive_of(java, environment) == first
+    os.utime(jar, (1, 1))
+    assert archive_of(java, environment) != first
+
+
+def test_creation_deletes_archives_that_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used, unused, other = (tmp_path / name for name in ("spark-1.jsa", "spark-2.jsa", "other.jsa"))
+    for file in (used, unused, other):
+        file.touch()
+    os.utime(unused, (1, 1))
+    os.utime(other, (1, 1))
+    monkeypatch.setattr(class_archive.subprocess, "run", lambda *_, **__: None)
+    class_archive.create(tmp_path / "spark-3.jsa")
+    assert {file.name for file in tmp_path.iterdir()} == {"spark-1.jsa", "spark-3.jsa", "other.jsa"}
 
 
 def test_only_a_missing_archive_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
