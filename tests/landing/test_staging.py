@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import orjson
 import pyarrow as pa
 import pytest
-from everything import tables
+from everything import edges, tables
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from wirebook.landing.report.html import html_report
 from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import TableSpool
+from wirebook.landing.tables.json_text import json_objects
 from wirebook.landing.tables.layout import STAGED_SCHEMA
 from wirebook.landing.tables.staged import StagingPolicy, decode_rows, encode_rows
 
@@ -44,6 +50,47 @@ def test_staged_rows_are_decoded_without_loss(rows: pa.Table) -> None:
     assert staged.schema == STAGED_SCHEMA
     assert set(staged["table"].to_pylist()) == {"t"}
     assert same(decode_rows(staged, rows.schema), rows)
+
+
+def text_of(row: dict[str, Any]) -> str:
+    """The JSON text of a row, value by value."""
+
+    def value_of(value: Any) -> Any:
+        if isinstance(value, float):
+            return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(str(value), value)
+        if isinstance(value, Decimal):
+            return format(value, "f")
+        if isinstance(value, bytes):
+            return base64.b64encode(value).decode()
+        if isinstance(value, dict):
+            return {name: value_of(member) for name, member in value.items()}
+        return [*map(value_of, value)] if isinstance(value, list) else value
+
+    def column_of(value: Any) -> Any:
+        if isinstance(value, datetime):
+            return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return value_of(value)
+
+    members = {name: column_of(value) for name, value in row.items() if value is not None}
+    return orjson.dumps(members, option=orjson.OPT_UTC_Z).decode()
+
+
+@settings(max_examples=300, deadline=None)
+@given(tables(), st.integers(0, 1))
+def test_text_of_a_row_is_that_of_its_values(rows: pa.Table, first: int) -> None:
+    texts = json_objects(rows.slice(first)).to_pylist()
+    assert texts == [text_of(row) for row in rows.slice(first).to_pylist(maps_as_pydicts="strict")]
+
+
+def test_text_of_edge_values_is_that_of_its_values() -> None:
+    rows = edges(pa.table({"_file": ["a", "b", "c"]}))
+    rows = pa.concat_tables([rows, rows])
+    assert json_objects(rows).to_pylist() == [text_of(row) for row in rows.to_pylist(maps_as_pydicts="strict")]
+
+
+def test_text_of_rows_without_values_is_an_empty_object() -> None:
+    assert json_objects(pa.table({"a": pa.array([None, "x"]), "b": pa.nulls(2)})).to_pylist() == ["{}", '{"a":"x"}']
+    assert json_objects(pa.table({"a": pa.nulls(2, pa.int64())})).to_pylist() == ["{}", "{}"]
 
 
 def test_staged_rows_are_decoded_with_current_columns() -> None:

@@ -10,7 +10,6 @@ Spec: docs/staging.md#the-staging-table; docs/decisions/0074
 from __future__ import annotations
 
 import base64
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,20 +18,19 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source
+from wirebook.landing.tables.json_text import json_objects
 
 __all__ = ["StagingPolicy", "decode_rows", "encode_rows", "own_columns", "read_staged", "rows_by_table"]
 
 ROW = "row"
 AUTOMATIC_ROWS = 100
 AUTOMATIC_FILES = 1000
-_UTC = orjson.OPT_UTC_Z
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,67 +80,13 @@ def encode_rows(rows: pa.Table, tables: pa.StringArray, definitions: pa.StringAr
         if field.name in owners:
             columns.append(owners[field.name])
         elif field.name == ROW:
-            columns.append(_texts(rows.select([own_column.name for own_column in own_columns(rows.schema, staged)])))
+            columns.append(
+                json_objects(rows.select([own_column.name for own_column in own_columns(rows.schema, staged)]))
+            )
         else:
             is_shared = at >= 0 and _is_shared(rows.schema.field(at), staged)
             columns.append(rows.column(at) if is_shared else pa.nulls(count, field.type))
     return pa.Table.from_arrays(columns, schema=staged)
-
-
-def _texts(rows: pa.Table) -> pa.Array:
-    names = rows.column_names
-    if not names:
-        return pa.repeat(pa.scalar("{}", pa.string()), len(rows))
-    texts = []
-    for values in zip(*(_values(column.combine_chunks()) for column in rows.columns), strict=True):
-        row = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-        texts.append(orjson.dumps(row, default=_spelled, option=_UTC).decode())
-    return pa.array(texts, pa.string())
-
-
-def _spelled(value: Any) -> str:
-    """Encode a value that has no JSON type."""
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    raise TypeError(type(value).__name__)
-
-
-def _values(column: Any) -> list[Any]:
-    """A column as values for JSON, or for `_spelled`."""
-    array = column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
-    type_ = array.type
-    if pa.types.is_timestamp(type_):
-        return _instants(array)
-    values: list[Any] = array.to_pylist(maps_as_pydicts="strict") if pa.types.is_nested(type_) else array.to_pylist()
-    if pa.types.is_floating(type_):
-        return values if pc.all(pc.is_finite(array)).as_py() is not False else list(map(_finite, values))
-    return list(map(_finite, values)) if _has_floats(type_) else values
-
-
-def _instants(array: pa.Array) -> list[str | None]:
-    """Timestamps as text: in UTC, or without an offset if they have no time zone."""
-    end = "Z" if array.type.tz else ""
-    texts = np.datetime_as_string(array.to_numpy(zero_copy_only=False).astype("M8[us]")).tolist()
-    return [None if text == "NaT" else text + end for text in texts]
-
-
-def _has_floats(type_: pa.DataType) -> bool:
-    if pa.types.is_struct(type_):
-        return any(_has_floats(item.type) for item in type_)
-    if pa.types.is_map(type_):
-        return _has_floats(type_.item_type)
-    return _has_floats(type_.value_type) if pa.types.is_list(type_) else bool(pa.types.is_floating(type_))
-
-
-def _finite(value: Any) -> Any:
-    """A value with its non-finite floats, at any depth, replaced by strings."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list) else value
 
 
 # -- files of staged rows ------------------------------------------------------------------------------------------
