@@ -11,10 +11,10 @@ import pytest
 
 from wirebook.capture.endpoints import Credentials, ReceivedEndpoint
 from wirebook.catalog import Catalog
+from wirebook.catalog.live import LiveCatalog
 from wirebook.cli.app import run
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.kafka import KafkaSource, client_settings, kafka_source, parse_properties, starting_offsets
-from wirebook.spark.stream import LiveCatalog
 
 SERVERS = {"endpoints": [{"bootstrap.servers": ["a:9092", "b:9092"]}, {"bootstrap.servers": ["c:9092"]}]}
 NOBODY = Credentials()

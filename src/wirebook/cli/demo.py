@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from wirebook.cli.exit_codes import CANNOT_RUN, OK
-from wirebook.cli.land import print_report, print_rows
+from wirebook.cli.land import print_rows
 from wirebook.cli.options import JsonClosingOption
 from wirebook.cli.output import print_json, print_note, print_problems, print_table
+from wirebook.cli.run_output import print_report
 from wirebook.core.counting import counted
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,39 +17,38 @@ import typer
 
 from wirebook.cli.exit_codes import CANNOT_RUN, OK
 from wirebook.cli.options import (
+    STANDARD_INPUT,
     BatchProgressOption,
     CatalogOption,
     ConfluentOption,
     DryRunOption,
     EndpointOption,
     JsonClosingOption,
+    MetricsOption,
     ProgressFormat,
     TablesArgument,
     TableSettingsOption,
     TargetOption,
+    address_of,
 )
 from wirebook.cli.output import (
     print_event,
     print_json,
     print_note,
-    print_problems,
     print_table,
     printable,
-    render_problem,
 )
+from wirebook.cli.run_output import print_note_as, print_problems_as, print_report
+from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import capture_path, check_standard_input, load_catalog_to_land
 from wirebook.core.counting import counted
-from wirebook.problems import CODES, Problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirebook.landing.report.show import TableSummary
     from wirebook.landing.runs.batches import CommittedBatch
-    from wirebook.landing.runs.report import Report
-    from wirebook.landing.stores.locations import AnyPath
 
-TOP_REASONS = 10
 DESCRIPTIONS = {"resolved": "dead letters that have landed since", "staged": "definitions without a table of their own"}
 MAX_CELL = 48
 """Characters of a value in a table. XIDs are never shortened."""
@@ -104,21 +102,50 @@ def land(  # noqa: PLR0917 (options)
     confluent: ConfluentOption = False,
     local: LocalOption = False,
     with_report: ReportOption = True,
+    follow: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Go on until stopped: look for new messages this often, such as 10s. Writes no report."
+        ),
+    ] = None,
+    metrics_address: MetricsOption = None,
     progress: BatchProgressOption = ProgressFormat.TEXT,
     as_json: JsonClosingOption = False,
 ) -> int:
     """Land captured messages: one typed table per definition, and dead letters with their reasons.
 
-    Messages that have landed are skipped, so a run that was killed can be repeated.
+    Messages that have landed are skipped, so a run that was killed can be repeated. With `--follow`, Ctrl-C and SIGTERM
+    finish the current batch, and the catalogue is read again when it changes.
 
-    Exit codes: 0 done, 2 the messages or the catalogue cannot be read, or the tables cannot be written.
+    Exit codes: 0 done or stopped by SIGTERM, 2 the messages or the catalogue cannot be read, or the tables cannot be
+    written, 130 stopped by Ctrl-C.
     """
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
 
     check_standard_input(source=source, catalog=catalog)
     settings: dict[str, Any] = {"table_format": table_format, "dry_run": dry_run, "batch_bytes": batch_size << 20}
-    settings |= {"stage_below": stage_below, "tables": tables}
+    settings |= {"stage_below": stage_below, "tables": tables, "endpoint": endpoint}
     settings |= {"iceberg_catalog": iceberg_catalog, "iceberg_namespace": iceberg_namespace}
+    if follow is not None:
+        if dry_run or STANDARD_INPUT in (source, *catalog):
+            raise typer.BadParameter("it needs files that can be read again, and no --dry-run", param_hint="--follow")
+        from wirebook.cli.follow import follow_source  # noqa: PLC0415
+
+        check_format(table_format)
+        return follow_source(
+            source,
+            load_catalog_to_land(catalog, confluent=confluent),
+            catalog,
+            to,
+            interval=seconds_of("--follow", follow),
+            local=local,
+            metrics_address=address_of("--metrics-address", metrics_address),
+            progress=progress,
+            as_json=as_json,
+            settings=settings,
+        )
+    if metrics_address is not None:
+        raise typer.BadParameter("it is for runs with --follow", param_hint="--metrics-address")
     is_text = progress is ProgressFormat.TEXT
     with ProgressBar("loading the catalogue", quiet=not is_text) as bar, capture_path(source) as path:
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)
@@ -143,9 +170,7 @@ def land(  # noqa: PLR0917 (options)
         job = f"land.{location_of(to).absolute().name}"
         lineage = RunLineage(job, [file_source(path)], to, lambda text: print_note_as(progress, text))
         with nullcontext() if dry_run else lineage:
-            report = land_job(
-                path, loaded, to, runner=runner, endpoint=endpoint, progress=bar, on_batch=show, **settings
-            )
+            report = land_job(path, loaded, to, runner=runner, progress=bar, on_batch=show, **settings)
     print_problems_as(progress, report.problems)
     if as_json:
         print_json(report.closing_line())
@@ -156,61 +181,12 @@ def land(  # noqa: PLR0917 (options)
     return CANNOT_RUN if report.has_errors else OK
 
 
-def print_note_as(progress: ProgressFormat, text: str) -> None:
-    """Print a note on standard error: as text, or as an object between those of batches."""
-    print_event({"message": text}) if progress is ProgressFormat.JSON else print_note(text)
-
-
-def print_problems_as(progress: ProgressFormat, problems: Iterable[Problem]) -> None:
-    """Print problems on standard error: as text, or as objects between those of batches."""
-    if progress is not ProgressFormat.JSON:
-        print_problems(problems)
-        return
-    for problem in problems:
-        print_event({"message": render_problem(problem)})
-
-
 def check_format(table_format: str | None) -> None:
     """Raises: typer.BadParameter"""
     from wirebook.landing.tables.all_formats import FORMATS  # noqa: PLC0415
 
     if table_format is not None and table_format not in FORMATS:
         raise typer.BadParameter(f"'{table_format}' is not one of {', '.join(FORMATS)}", param_hint="--format")
-
-
-def print_report(report: Report, to: AnyPath) -> None:
-    """Print the rows of each table, the number of messages per outcome, and the reasons of dead letters."""
-    tables = [(name, table["definition"], table["rows"]) for name, table in report.tables().items()]
-    dead_letters = [("dead_letters", "", report.dead_lettered)] if report.dead_lettered else []
-    if tables or dead_letters:
-        print_table(("table", "definition", "rows"), [*tables, *dead_letters])
-        print_table(("outcome", "messages"), _most_common(report.outcomes))
-    print_reasons(report, "messages")
-    verb = "would land" if report.dry_run else "landed"
-    print(f"read {report.read:,} = {verb} {report.landed:,} + dead-lettered {report.dead_lettered:,}", end="")
-    print(f"; landed before: {report.skipped:,}; empty batches: {report.empty:,}; {report.seconds:.1f} s")
-    print_staged(report)
-    if report.landed and not report.dry_run:
-        print(f"Next: wirebook show {to}")
-
-
-def _most_common(counts: Counter[str]) -> list[tuple[str, int]]:
-    """The names with their counts, the largest first, equal ones by name."""
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-
-
-def print_reasons(report: Report, counted_as: str) -> None:
-    """Print the most frequent problem codes of dead letters, with their meaning."""
-    rows = [(code, count, CODES[code].title) for code, count in _most_common(report.reasons)[:TOP_REASONS]]
-    if rows:
-        print_table(("reason", counted_as, "meaning"), rows)
-
-
-def print_staged(report: Report) -> None:
-    """Print how many rows are in the shared table `staged`."""
-    if report.staged:
-        rows, tables = counted(report.staged.total(), "row"), counted(len(report.staged), "table")
-        print(f"staged: {rows} of {tables}; `wirebook views` prints SQL that includes them")
 
 
 def show(

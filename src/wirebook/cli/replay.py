@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wirebook.cli.exit_codes import CANNOT_RUN, OK
-from wirebook.cli.land import LocalOption, ReportOption, StageOption, print_reasons, print_staged
+from wirebook.cli.land import LocalOption, ReportOption, StageOption
 from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption, TablesArgument, TableSettingsOption
 from wirebook.cli.output import print_json, print_problems, print_table
+from wirebook.cli.run_output import print_reasons, print_staged
 from wirebook.cli.sources import load_catalog_to_land
 from wirebook.core.counting import counted
 

@@ -5,31 +5,22 @@ Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from wirebook.cli.exit_codes import CANNOT_RUN, INTERRUPTED, OK
+from wirebook.cli.continuous import Stop, run_until_stopped, watching
 from wirebook.cli.land import (
     FormatOption,
     IcebergCatalogOption,
     IcebergNamespaceOption,
     StageOption,
     check_format,
-    print_note_as,
-    print_problems_as,
-    print_report,
 )
 from wirebook.cli.options import (
     BatchProgressOption,
@@ -44,18 +35,15 @@ from wirebook.cli.options import (
     address_of,
     pairs_of,
 )
-from wirebook.cli.output import print_event, print_json
+from wirebook.cli.run_output import BatchOutput
 from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import load_catalog_to_land
-from wirebook.core.counting import counted
-from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
     from wirebook.capture.endpoints import ReceivedEndpoint
     from wirebook.catalog import Catalog
-    from wirebook.landing.watch.figures import BatchFigures
-    from wirebook.spark.stream import StreamJob
+    from wirebook.landing.runs.report import Report
     from wirebook.spark.stream_sources import ReadLimits, StreamSource
 
 POLL_SECONDS: Final = 0.1
@@ -142,11 +130,13 @@ def stream(  # noqa: PLR0917 (options)
     loaded = load_catalog_to_land(catalog, confluent=confluent)
 
     from wirebook.capture.endpoints import ReceivedEndpoint, credentials_of, read_secrets  # noqa: PLC0415
+    from wirebook.catalog.live import LiveCatalog  # noqa: PLC0415
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
     from wirebook.landing.tables.settings import read_table_settings  # noqa: PLC0415
+    from wirebook.landing.watch.lineage import Dataset, RunLineage  # noqa: PLC0415
     from wirebook.spark.jars import KAFKA, class_path, locked_jars  # noqa: PLC0415 (half a second for all of these)
     from wirebook.spark.session import check_streams_run, is_submitted  # noqa: PLC0415
-    from wirebook.spark.stream import LiveCatalog, StreamJob, checkpoint_of, run_stream  # noqa: PLC0415
+    from wirebook.spark.stream import StreamJob, checkpoint_of, run_stream  # noqa: PLC0415
     from wirebook.spark.stream_sources import ReadLimits  # noqa: PLC0415
 
     check_streams_run()
@@ -181,15 +171,17 @@ def stream(  # noqa: PLR0917 (options)
     )
     if available_now or once:
         job.trigger, job.continuous = ({"availableNow": True} if available_now else {"once": True}), False
-    output = _Output(progress, as_json=as_json)
+    output = BatchOutput(progress, as_json=as_json)
     live = LiveCatalog(loaded, catalog, endpoint, output.note)
     settings = {}
     if received.protocol == "KAFKA" and not is_submitted():
         settings["spark.driver.extraClassPath"] = class_path(locked_jars(KAFKA), jars)
+    datasets = [Dataset(*dataset) for dataset in source.datasets]
+    lineage = RunLineage(f"stream.{query}", datasets, to, output.note, is_streaming=job.continuous)
     stop = Stop()
-    address = address_of("--metrics-address", metrics_address)
-    try:
-        with stop.handling_signals(), _watching(address, job, output) as watched:
+
+    def run() -> Report:
+        with watching(address_of("--metrics-address", metrics_address), endpoint, lineage, output) as observers:
             with ProgressBar("starting Spark", quiet=progress is not ProgressFormat.TEXT) as bar:
                 spark = bar.start_spark(settings)
 
@@ -197,91 +189,18 @@ def stream(  # noqa: PLR0917 (options)
                 stop.is_graceful = True
                 output.note(f"streaming {source.description} to {to}")
 
-            report = run_stream(spark, job, live, stop, on_start=started, note=output.note, **watched)
-    except _Terminated:
-        return OK
-    except WirebookError:
-        if not stop.is_set():
-            raise
-        output.note("the last batch was not finished; the next run lands it")
-        return stop.exit_code
-    if as_json:
-        print_json(report.closing_line())
-    else:
-        print_report(report, to)
-    return CANNOT_RUN if report.has_errors and stop.exit_code == OK else stop.exit_code
+            return run_stream(
+                spark,
+                job,
+                live,
+                stop,
+                on_start=started,
+                on_batch=observers.on_batch,
+                on_broker=observers.on_connection,
+                note=output.note,
+            )
 
-
-@contextmanager
-def _watching(address: tuple[str, int] | None, job: StreamJob, output: _Output) -> Iterator[dict[str, Any]]:
-    """Serve metrics, if they have an address, and send events of lineage while the block runs; yields callbacks of
-    `run_stream`."""
-    from wirebook.landing.watch.lineage import Dataset, RunLineage  # noqa: PLC0415
-
-    sources = [Dataset(*dataset) for dataset in job.source.datasets]
-    with ExitStack() as stack:
-        lineage = RunLineage(f"stream.{job.name}", sources, job.to, output.note, is_streaming=job.continuous)
-        stack.enter_context(lineage)
-        callbacks: dict[str, Any] = {}
-        observers: list[Callable[[BatchFigures], None]] = [lambda batch: lineage.add(batch.report), output.show]
-        if address is not None:
-            from wirebook.capture.metrics import MetricsApp, metrics_listener, serving  # noqa: PLC0415 (the extra 'serve')
-            from wirebook.landing.watch.metrics import StreamMetrics  # noqa: PLC0415
-
-            metrics = StreamMetrics(str(job.options.get("endpoint")))
-            url = stack.enter_context(serving(MetricsApp(metrics, metrics), metrics_listener(address)))
-            output.note(f"metrics at {url}/metrics, health at /healthz and /readyz")
-            observers.insert(0, metrics.add)
-            callbacks["on_broker"] = metrics.set_broker
-
-        def show(batch: BatchFigures) -> None:
-            for observer in observers:
-                observer(batch)
-
-        yield callbacks | {"on_batch": show}
-
-
-class _Terminated(BaseException):
-    """SIGTERM before the query has started."""
-
-
-class Stop:
-    """Set by SIGINT and SIGTERM while the query runs; `exit_code` is that of the signal. Before the query has started,
-    and on a second Ctrl-C, signals end the command at once."""
-
-    def __init__(self) -> None:
-        self.is_graceful, self.exit_code = False, OK
-        self._is_set = False
-
-    def is_set(self) -> bool:
-        """Whether a signal has arrived."""
-        return self._is_set
-
-    def wait(self, seconds: float) -> bool:
-        """Wait until a signal arrives or the time is over."""
-        end = time.monotonic() + seconds
-        while not self._is_set and (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, POLL_SECONDS))
-        return self._is_set
-
-    @contextmanager
-    def handling_signals(self) -> Iterator[None]:
-        """Handle signals inside the block."""
-        handlers = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-
-    def _handle(self, number: int, _: FrameType | None) -> None:
-        is_interrupt = number == signal.SIGINT
-        if not self.is_graceful or (is_interrupt and self._is_set):
-            raise KeyboardInterrupt if is_interrupt else _Terminated
-        self._is_set, self.exit_code = True, INTERRUPTED if is_interrupt else OK
-        again = "; press Ctrl-C again to stop at once" if is_interrupt else ""
-        with suppress(OSError):  # not print: the signal may have interrupted one
-            os.write(2, f"stopping after the current batch{again}\n".encode())
+    return run_until_stopped(run, stop, output, to)
 
 
 def _source_and_limits(
@@ -309,34 +228,3 @@ def _checked(check: Callable[[str], str], starting: str) -> str:
         return check(starting)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--from") from None
-
-
-class _Output:
-    """Prints notes and batches."""
-
-    def __init__(self, progress: ProgressFormat, *, as_json: bool) -> None:
-        self._progress, self._as_json = progress, as_json
-        self._known: list[Problem] = []
-
-    def note(self, text: str) -> None:
-        """Print a note on standard error."""
-        print_note_as(self._progress, text)
-
-    def show(self, batch: BatchFigures) -> None:
-        """Print a batch, and the problems that the batch before it did not have."""
-        report = batch.report
-        if self._progress is ProgressFormat.JSON:
-            print_event(batch.to_dict())
-        if self._as_json:
-            print_json(batch.to_dict())
-            sys.stdout.flush()
-        elif self._progress is not ProgressFormat.NONE:
-            lag = "" if batch.lag is None else f"; {counted(batch.lag, 'message')} behind"
-            before = f"; landed before: {report.skipped:,}" if report.skipped else ""
-            print(
-                f"batch {batch.number}: read {report.read:,} = landed {report.landed:,} + dead-lettered "
-                f"{report.dead_lettered:,}{before}; {report.seconds:.1f} s{lag}",
-                flush=True,
-            )
-        print_problems_as(self._progress, (problem for problem in report.problems if problem not in self._known))
-        self._known = report.problems

@@ -16,16 +16,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from wirebook.catalog import Catalog
-from wirebook.catalog.load import documents_in
+from wirebook.catalog.live import LiveCatalog
+from wirebook.landing.follow import StopRequest
 from wirebook.landing.job import LandOptions, name_and_epoch
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.watch.figures import BatchFigures, RecentBatches
-from wirebook.problems import Problem, Severity, WirebookError
+from wirebook.problems import Problem, WirebookError
 from wirebook.spark.job import land_batch
 from wirebook.spark.runner import spark_failures
 from wirebook.spark.stream_sources import ReadLimits, StreamSource
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["LiveCatalog", "StreamJob", "checkpoint_of", "run_stream"]
+__all__ = ["StreamJob", "checkpoint_of", "run_stream"]
 
 POLL_SECONDS: Final = 0.2
 LOCK_SECONDS: Final = 60.0
@@ -43,8 +44,6 @@ COMMIT_SECONDS: Final = 10.0
 """How long a stop waits until Spark has written that a batch is done; else it runs again, and is skipped."""
 RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Waits between attempts to reach a broker again; the last one repeats."""
-REGISTRY_SECONDS: Final = 30.0
-"""How often a registry is asked whether the catalogue has changed. Files are looked at before every batch."""
 METRICS_DEFECT: Final = 'Cannot invoke "scala.collection.IterableOps.map(scala.Function1)" because the return value'
 """Spark 4.1 fails so after it has committed the first batch, if that one had been begun by an earlier run
 (KafkaMicroBatchStream.metrics). Starting the query again suffices."""
@@ -53,14 +52,6 @@ SETTINGS: Final = {
     "spark.sql.redaction.options.regex": "(?i)url|password|jaas|secret|token|keystore|truststore",
     "spark.sql.streaming.stopTimeout": "60s",
 }
-
-
-class StopRequest(Protocol):
-    """Whether a stream has to stop. A `threading.Event` is one, but must not be set in a signal handler."""
-
-    def is_set(self) -> bool: ...
-    def wait(self, seconds: float, /) -> bool:
-        """Wait until it is set or the time is over; returns whether it is set."""
 
 
 @dataclass(slots=True)
@@ -91,62 +82,6 @@ def checkpoint_of(to: AnyPath, name: str) -> str:
         return (folder / "_wirebook" / "checkpoints" / name).absolute().as_uri()
     message = f"the target '{folder}' is in an object store, so the query's progress needs a place of its own"
     raise WirebookError(Problem("bad-setting", message, hint="name a folder with --checkpoint"))
-
-
-# -- the catalogue --------------------------------------------------------------------------------------------------
-
-
-class LiveCatalog:
-    """The catalogue of a stream: the newest usable one of its sources.
-
-    A catalogue is not usable if a source cannot be read, if it lacks the endpoint, or if it has errors that the one in
-    use does not have. Then the one in use stays, and `note` is called with the reason.
-    """
-
-    def __init__(
-        self, catalog: Catalog, sources: Sequence[str], endpoint: str, note: Callable[[str], None] = lambda _: None
-    ) -> None:
-        self.catalog, self._sources, self._endpoint, self._note = catalog, sources, endpoint, note
-        self._has_registry = any("://" in source for source in sources)
-        self._state, self._asked = self._files(), time.monotonic()
-
-    def refresh(self) -> Catalog:
-        """Read the sources again if they changed; returns the catalogue to use."""
-        state, is_due = self._files(), time.monotonic() - self._asked >= REGISTRY_SECONDS
-        if state == self._state and not (self._has_registry and is_due):
-            return self.catalog
-        self._state, self._asked = state, time.monotonic()
-        try:
-            newest = self.catalog.refreshed()
-            self._check(newest)
-        except WirebookError as error:
-            self._note(f"the changed catalogue is not used: {error}")
-            return self.catalog
-        if newest is not self.catalog:
-            self._note(f"the catalogue changed: {self.catalog.fingerprint[:8]} is now {newest.fingerprint[:8]}")
-            self.catalog = newest
-        return self.catalog
-
-    def _check(self, newest: Catalog) -> None:
-        """Raises: WirebookError if the catalogue is not usable"""
-        newest.check_endpoint(self._endpoint)
-        if newest.registry.unread:
-            raise WirebookError(*newest.registry.unread)
-        known = {(problem.code, problem.pointer) for problem in self.catalog.diagnostics}
-        errors = [problem for problem in newest.diagnostics if problem.severity is Severity.ERROR]
-        if added := [problem for problem in errors if (problem.code, problem.pointer) not in known]:
-            raise WirebookError(*added)
-
-    def _files(self) -> list[tuple[str, int, int]]:
-        """Name, time of change and size of every document file."""
-        files: list[tuple[str, int, int]] = []
-        for path in map(Path, (source for source in self._sources if "://" not in source and source != "-")):
-            with suppress(OSError, WirebookError):
-                for file in documents_in(path) if path.is_dir() else [path]:
-                    with suppress(OSError):
-                        status = file.stat()
-                        files.append((str(file), status.st_mtime_ns, status.st_size))
-        return files
 
 
 # -- the query ------------------------------------------------------------------------------------------------------

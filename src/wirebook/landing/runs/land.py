@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,8 +38,17 @@ from wirebook.problems import Problem, WirebookError
 __all__ = ["Run", "land_files"]
 
 
-def land_files(settings: RunSettings, source: Location, catalogue: Catalogue, target: Target) -> Report:
+def land_files(
+    settings: RunSettings,
+    source: Location,
+    catalogue: Catalogue,
+    target: Target,
+    scans: dict[str, Scan] | None = None,
+) -> Report:
     """Land what is new in `source`. Each batch lands completely or not at all, whenever the run is stopped.
+
+    `scans` are those of an earlier run of this process, by file: unchanged files are not read again. They become those
+    of this run.
 
     Raises: unreadable-file (the source does not exist), target-is-source, format-differs, target-locked,
     unwritable-target, not-conserved
@@ -49,7 +58,7 @@ def land_files(settings: RunSettings, source: Location, catalogue: Catalogue, ta
         message = f"'{source}' cannot be both the source and the target"
         raise WirebookError(Problem(code="target-is-source", message=message, hint="choose another target folder"))
     with nullcontext() if settings.dry_run else target.locked():
-        run = Run(Batches(settings, target, catalogue))
+        run = Run(Batches(settings, target, catalogue), scans)
         run.recover()
         run.land(source)
         run.report.problems += target.problems
@@ -64,8 +73,9 @@ def _resolved(location: Location) -> Location:
 class Run:
     """One run and the ledger as it grows. The report is that of its `batches`."""
 
-    def __init__(self, batches: Batches) -> None:
+    def __init__(self, batches: Batches, scans: dict[str, Scan] | None = None) -> None:
         self.report = batches.report
+        self._earlier_scans = scans
         self._batches = batches
         self._settings, self._target, self._catalogue = batches.settings, batches.target, batches.catalogue
         self._ledger: Ledger = self._target.ledger()
@@ -106,7 +116,7 @@ class Run:
         """Plan the files of `source`, land them batch by batch, and count what was there before."""
         listing = list_files(source, without=self._target.root)
         self.report.problems += listing.problems
-        plan = make_plan(scan_files(listing.files), self._ledger)
+        plan = make_plan(self._scan(listing.files), self._ledger)
         self.report.problems += plan.problems
         self._scans = {planned.scan.file.name: planned.scan for planned in plan.files}
         unread = Counter({planned.scan.file.name: len(planned.splits) for planned in plan.files})
@@ -124,6 +134,16 @@ class Run:
                 self._land_batch(self._batches.begin(tasks, entries), self._catalogue.document)
         self._record_copies(plan)
         self._count_files(plan)
+
+    def _scan(self, files: Iterable[SourceFile]) -> Iterator[Scan]:
+        if self._earlier_scans is None:
+            yield from scan_files(files)
+            return
+        known = dict(self._earlier_scans)
+        self._earlier_scans.clear()
+        for scan in scan_files(files, known):
+            self._earlier_scans[scan.file.name] = scan
+            yield scan
 
     def _land_batch(self, pending: PendingBatch, document: bytes) -> None:
         """Run the tasks of a batch, check the results, commit. Files that changed are left out and the rest is read

@@ -32,7 +32,9 @@ class LocalRunner:
     def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
         if len(tasks) == 1:
             return [run_task(job, tasks[0])]
-        workers = [subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in tasks]  # noqa: S603
+        pipe = subprocess.PIPE
+        # In groups of their own: Ctrl-C is for this process, which may let them finish.
+        workers = [subprocess.Popen(COMMAND, stdin=pipe, stdout=pipe, process_group=0) for _ in tasks]  # noqa: S603
         inputs = [pickle.dumps((job, splits, number)) for number, splits in enumerate(tasks)]
         with ThreadPoolExecutor(len(workers)) as threads:
             try:
@@ -57,8 +59,7 @@ def _ending(code: int) -> str:
 
 
 def main() -> None:
-    """Run one task. Interrupts are left to the process that started this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Run one task."""
     job, splits, number = pickle.load(sys.stdin.buffer)  # noqa: S301 (from the process that started this one)
     sys.stdout.buffer.write(msgspec.msgpack.encode(run_task(job, splits, number)))
 

@@ -1,0 +1,86 @@
+"""`wirebook land --follow`: land what arrives in a folder or store, until stopped.
+
+Spec: docs/how-to/capture.md#land-while-the-gateway-runs
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wirebook.catalog.live import LiveCatalog
+from wirebook.cli.continuous import Stop, run_until_stopped, watching
+from wirebook.cli.options import ProgressFormat
+from wirebook.cli.progress import ProgressBar
+from wirebook.cli.run_output import BatchOutput
+from wirebook.landing.follow import FollowJob, follow
+from wirebook.landing.runs.local_runner import LocalRunner
+from wirebook.landing.stores.locations import location_of
+from wirebook.landing.tables.settings import read_table_settings
+from wirebook.landing.watch.figures import RecentBatches, figures_of
+from wirebook.landing.watch.lineage import RunLineage, file_source
+from wirebook.spark.runner import SparkRunner
+
+if TYPE_CHECKING:
+    from wirebook.catalog import Catalog
+    from wirebook.landing.runs.batches import CommittedBatch, Runner
+    from wirebook.landing.runs.report import Report
+
+
+def follow_source(
+    source: str,
+    catalog: Catalog,
+    catalog_sources: list[str],
+    to: str,
+    *,
+    interval: float,
+    local: bool,
+    metrics_address: tuple[str, int] | None,
+    progress: ProgressFormat,
+    as_json: bool,
+    settings: dict[str, Any],
+) -> int:
+    """Follow a source with the `settings` of `land`; returns the exit code.
+
+    Raises: WirebookError (as `wirebook.landing.follow.follow`)
+    """
+    target, endpoint = location_of(to), settings["endpoint"]
+    if settings["tables"] is not None:
+        settings["tables"] = read_table_settings(Path(settings["tables"]))  # once, not in every pass
+    job = FollowJob(source=location_of(source), to=target, interval=interval, options=settings)  # type: ignore[arg-type]
+    output, recent, stop = BatchOutput(progress, as_json=as_json), RecentBatches(), Stop()
+    live = LiveCatalog(catalog, catalog_sources, endpoint, output.note)
+    lineage = RunLineage(
+        f"land.{target.absolute().name}", [file_source(job.source)], to, output.note, is_streaming=True
+    )
+
+    def run() -> Report:
+        with watching(metrics_address, endpoint or source, lineage, output) as observers:
+
+            def show(batch: CommittedBatch) -> None:
+                observers.on_batch(recent.add(figures_of(batch)))
+
+            runner = _runner(progress, local=local)
+            stop.is_graceful = True
+            output.note(f"following {source}, landing in {to}")
+            return follow(
+                job,
+                live,
+                stop,
+                runner,
+                on_batch=show,
+                on_pass=lambda report: output.show_new(report.problems),
+                on_failure=observers.on_connection,
+                note=output.note,
+            )
+
+    return run_until_stopped(run, stop, output, to)
+
+
+def _runner(progress: ProgressFormat, *, local: bool) -> Runner:
+    """The runner of tasks. Spark is started at once."""
+    if local:
+        return LocalRunner()
+    with ProgressBar("starting Spark", quiet=progress is not ProgressFormat.TEXT) as bar:
+        spark = bar.start_spark()
+    return SparkRunner(lambda: spark)

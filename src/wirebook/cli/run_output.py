@@ -1,0 +1,111 @@
+"""What commands that land print: their batches, notes and problems while they run, and a report at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from wirebook.cli.options import ProgressFormat
+from wirebook.cli.output import print_event, print_json, print_note, print_problems, print_table, render_problem
+from wirebook.core.counting import counted
+from wirebook.problems import CODES, Problem
+
+if TYPE_CHECKING:
+    from wirebook.landing.runs.report import Report
+    from wirebook.landing.stores.locations import AnyPath
+    from wirebook.landing.watch.figures import BatchFigures
+
+TOP_REASONS = 10
+
+
+class BatchOutput:
+    """Prints notes and batches."""
+
+    def __init__(self, progress: ProgressFormat, *, as_json: bool) -> None:
+        self._progress, self._as_json = progress, as_json
+        self._known: list[Problem] = []
+
+    def note(self, text: str) -> None:
+        """Print a note on standard error."""
+        print_note_as(self._progress, text)
+
+    def show(self, batch: BatchFigures) -> None:
+        """Print a batch, and the problems that the batch before it did not have."""
+        report = batch.report
+        if self._progress is ProgressFormat.JSON:
+            print_event(batch.to_dict())
+        if self._as_json:
+            print_json(batch.to_dict())
+            sys.stdout.flush()
+        elif self._progress is not ProgressFormat.NONE:
+            lag = "" if batch.lag is None else f"; {counted(batch.lag, 'message')} behind"
+            before = f"; landed before: {report.skipped:,}" if report.skipped else ""
+            print(
+                f"batch {batch.number}: read {report.read:,} = landed {report.landed:,} + dead-lettered "
+                f"{report.dead_lettered:,}{before}; {report.seconds:.1f} s{lag}",
+                flush=True,
+            )
+        self.show_new(report.problems)
+
+    def show_new(self, problems: list[Problem]) -> None:
+        """Print the problems that were not there when this was called last."""
+        print_problems_as(self._progress, (problem for problem in problems if problem not in self._known))
+        self._known = problems
+
+    def close(self, report: Report, to: AnyPath) -> None:
+        """Print the sum of all batches."""
+        if self._as_json:
+            print_json(report.closing_line())
+        else:
+            print_report(report, to)
+
+
+def print_note_as(progress: ProgressFormat, text: str) -> None:
+    """Print a note on standard error: as text, or as an object between those of batches."""
+    print_event({"message": text}) if progress is ProgressFormat.JSON else print_note(text)
+
+
+def print_problems_as(progress: ProgressFormat, problems: Iterable[Problem]) -> None:
+    """Print problems on standard error: as text, or as objects between those of batches."""
+    if progress is not ProgressFormat.JSON:
+        print_problems(problems)
+        return
+    for problem in problems:
+        print_event({"message": render_problem(problem)})
+
+
+def print_report(report: Report, to: AnyPath) -> None:
+    """Print the rows of each table, the number of messages per outcome, and the reasons of dead letters."""
+    tables = [(name, table["definition"], table["rows"]) for name, table in report.tables().items()]
+    dead_letters = [("dead_letters", "", report.dead_lettered)] if report.dead_lettered else []
+    if tables or dead_letters:
+        print_table(("table", "definition", "rows"), [*tables, *dead_letters])
+        print_table(("outcome", "messages"), _most_common(report.outcomes))
+    print_reasons(report, "messages")
+    verb = "would land" if report.dry_run else "landed"
+    print(f"read {report.read:,} = {verb} {report.landed:,} + dead-lettered {report.dead_lettered:,}", end="")
+    print(f"; landed before: {report.skipped:,}; empty batches: {report.empty:,}; {report.seconds:.1f} s")
+    print_staged(report)
+    if report.landed and not report.dry_run:
+        print(f"Next: wirebook show {to}")
+
+
+def print_reasons(report: Report, counted_as: str) -> None:
+    """Print the most frequent problem codes of dead letters, with their meaning."""
+    rows = [(code, count, CODES[code].title) for code, count in _most_common(report.reasons)[:TOP_REASONS]]
+    if rows:
+        print_table(("reason", counted_as, "meaning"), rows)
+
+
+def print_staged(report: Report) -> None:
+    """Print how many rows are in the shared table `staged`."""
+    if report.staged:
+        rows, tables = counted(report.staged.total(), "row"), counted(len(report.staged), "table")
+        print(f"staged: {rows} of {tables}; `wirebook views` prints SQL that includes them")
+
+
+def _most_common(counts: Counter[str]) -> list[tuple[str, int]]:
+    """The names with their counts, the largest first, equal ones by name."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,0 +1,114 @@
+"""Follow a folder: land what arrives in it, until a stop is asked for.
+
+Each pass lists the source, and lands what is new to the target as `land` does, with the catalogue as it is then.
+
+Spec: docs/how-to/capture.md#land-while-the-gateway-runs
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from wirebook.catalog.live import LiveCatalog
+from wirebook.landing.job import LandOptions, catalogue_of, run_settings
+from wirebook.landing.runs.batches import CommittedBatch, Runner
+from wirebook.landing.runs.land import land_files
+from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.target import Target
+from wirebook.landing.sources.files import Scan
+from wirebook.landing.stores.locations import Location
+from wirebook.problems import WirebookError
+
+__all__ = ["FollowJob", "StopRequest", "follow"]
+
+PASSING: Final = ("target-locked", "store-failed")
+"""Problems that may go away: another run writes to the target, or a store cannot be reached."""
+RETRY_SECONDS: Final = 60.0
+"""The longest wait before a pass that follows a failed one."""
+
+
+class StopRequest(Protocol):
+    """Whether a run has to stop. A `threading.Event` is one, but must not be set in a signal handler."""
+
+    def is_set(self) -> bool: ...
+    def wait(self, seconds: float, /) -> bool:
+        """Wait until it is set or the time is over; returns whether it is set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowJob:
+    """What to follow, and where it lands.
+
+    Units: `interval` has the seconds between the starts of two passes.
+    """
+
+    source: Location
+    to: Location
+    interval: float
+    options: LandOptions = field(default_factory=LandOptions)
+
+
+class _Stopping(Exception):
+    """Ends a pass after a batch, because the run stops."""
+
+
+def follow(
+    job: FollowJob,
+    live: LiveCatalog,
+    stop: StopRequest,
+    runner: Runner,
+    *,
+    on_batch: Callable[[CommittedBatch], None] = lambda _: None,
+    on_pass: Callable[[Report], None] = lambda _: None,
+    on_failure: Callable[[str | None], None] = lambda _: None,
+    note: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Land what is in the source and what arrives there, until `stop` is set; a batch that runs is finished.
+
+    Returns the sum of all batches, with the problems of the last pass. `on_pass` is called with the report of each
+    pass. While a store cannot be reached, or another run holds the target, passes are repeated; `on_failure` is called
+    with the reason, and with None when a pass has succeeded.
+
+    Cost: a pass without new messages lists the source, and asks for the size and time of each file.
+    Raises: WirebookError (as `wirebook.landing.land`)
+    """
+    total, target, scans = Report(), Target(job.to), dict[str, Scan]()
+    passes = failures = 0
+
+    def landed(batch: CommittedBatch) -> None:
+        total.include(batch.report)
+        on_batch(batch)
+        if stop.is_set():
+            raise _Stopping
+
+    while True:
+        started = time.monotonic()
+        catalog = live.refresh()
+        settings = run_settings(catalog, runner, LandOptions(**job.options, on_batch=landed))
+        try:
+            report = land_files(settings, job.source, catalogue_of(catalog), target, scans)
+        except _Stopping:
+            break
+        except WirebookError as error:
+            if error.problems[0].code not in PASSING or not passes:
+                raise
+            failures += 1
+            target = Target(job.to)  # the records may differ from what this one knows
+            note(f"trying again: {error}")
+            on_failure(str(error))
+        else:
+            if not passes:
+                total.skipped, total.skipped_files = report.skipped, report.skipped_files
+            passes, failures = passes + 1, 0
+            total.problems = report.problems
+            total.files += report.files
+            total.recovered += report.recovered
+            on_failure(None)
+            on_pass(report)
+        wait = min(job.interval * 2**failures, max(RETRY_SECONDS, job.interval))
+        if stop.wait(max(0.0, wait - (time.monotonic() - started))):
+            break
+    return total
