@@ -136,6 +136,8 @@ class EvolvingEngine:
         self._engine, self._existing, self._format, self._names = engine, existing, table_format, names
         self._partitions = partitions
         self._changes: dict[str, TableChange] = {}
+        self._changing: set[str] = set()
+        self._table_of: dict[str, str] = {}  # definition -> table
 
     def land(self, chunk: Chunk) -> Landed:
         landed = self._engine.land(chunk)
@@ -143,15 +145,15 @@ class EvolvingEngine:
             landed = self._renamed(landed, self._names)
         for block in landed.blocks:
             self._decide(block)
-        changes = self._changes
-        if any(changes[name] != UNCHANGED for block in landed.blocks for name in block.names):
+        if any(not self._changing.isdisjoint(block.names) for block in landed.blocks):
             landed = self._followed(chunk, landed)
         return replace(landed, dead_letters=self._named(landed.dead_letters))
 
-    @staticmethod
-    def _renamed(landed: Landed, names: Mapping[str, str]) -> Landed:
+    def _renamed(self, landed: Landed, names: Mapping[str, str]) -> Landed:
         """The rows in the tables of the target."""
-        tables = {name: names.get(xid) or readable_name(xid) for name, xid in landed.definitions.items()}
+        new = [xid for xid in landed.definitions.values() if xid not in self._table_of]
+        self._table_of |= {xid: names.get(xid) or readable_name(xid) for xid in new}
+        tables = {name: self._table_of[xid] for name, xid in landed.definitions.items()}
         blocks = [replace(block, names=tuple(tables[name] for name in block.names)) for block in landed.blocks]
         definitions = {tables[name]: xid for name, xid in landed.definitions.items()}
         descriptions = {tables[name]: columns for name, columns in landed.descriptions.items()}
@@ -181,13 +183,18 @@ class EvolvingEngine:
         for name in new:
             old = self._existing(name)
             if old is None:
-                self._changes[name] = fresh
+                self._note(name, fresh)
                 continue
             evolved, conflicts = evolve(old, fitting, self._format.can_widen)
             partition = self._partitions.get(name)
             same = (field for field in fitting if field.name.lower() == partition)
             conflicts += [ColumnConflict(field.name, pa.date32(), field.type) for field in same]
-            self._changes[name] = TableChange(None if evolved.equals(schema) else evolved, conflicts)
+            self._note(name, TableChange(None if evolved.equals(schema) else evolved, conflicts))
+
+    def _note(self, table: str, change: TableChange) -> None:
+        self._changes[table] = change
+        if change != UNCHANGED:
+            self._changing.add(table)
 
     def _named(self, rows: pa.Table) -> pa.Table:
         names = [self._format.column(name) for name in rows.column_names]

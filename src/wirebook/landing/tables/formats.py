@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from wirebook.landing.chunks import TableBlock
+from wirebook.landing.chunks import Numbers, TableBlock
 from wirebook.landing.stores.locations import Location, open_output, parquet_source
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.stores.records import sync_folder
@@ -348,41 +348,37 @@ def sync_new(folder: Location, since: float) -> None:
     sync_folder(folder)
 
 
-class RowSlice(NamedTuple):
-    """Adjacent rows of a block, which stays in memory as long as they are kept."""
+class HeldRows(NamedTuple):
+    """Rows of a block of tables, which stays in memory as long as they are kept.
+
+    Shape: the rows of the table with the number `tables[i]` are `counts[i]` rows from `starts[i]` on; the number is -1
+    once they are written or staged.
+    """
 
     block: pa.Table
-    start: int
-    length: int
+    tables: Numbers
+    starts: Numbers
+    counts: Numbers
 
-    @staticmethod
-    def whole(rows: pa.Table) -> RowSlice:
-        return RowSlice(rows, 0, rows.num_rows)
+    def take(self, rank: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """The rank, start and count of the rows of tables that have a rank, which are not kept any longer. `rank` has
+        that of each table, -1 for none, and -1 at its end."""
+        ranks = rank[self.tables]
+        chosen = np.flatnonzero(ranks >= 0)
+        self.tables[chosen] = -1
+        return ranks[chosen], self.starts[chosen], self.counts[chosen]
+
+    def compact(self) -> HeldRows:
+        """The rows that are kept, in memory of their own."""
+        kept = np.flatnonzero(self.tables >= 0)
+        counts = self.counts[kept]
+        rows = self.block.take(pa.array(_places(self.starts[kept], counts))).combine_chunks()
+        return HeldRows(rows, self.tables[kept], np.cumsum(counts) - counts, counts)
 
 
-def _joined(slices: Sequence[RowSlice]) -> pa.Table:
-    return pa.concat_tables([rows.block.slice(rows.start, rows.length) for rows in slices])
-
-
-def _gathered(slices: Sequence[Sequence[RowSlice]]) -> pa.Table:
-    """The rows of some tables that have the same columns, table after table.
-
-    Cost: two copies of the rows. Concatenating the slices costs 4 µs for each slice and column, which is more than the
-    rows if thousands of tables have two or three rows in each block.
-    """
-    blocks: dict[int, tuple[pa.Table, list[tuple[int, int, int]]]] = {}
-    for number, of_table in enumerate(slices):
-        for rows in of_table:
-            _, places = blocks.setdefault(id(rows.block), (rows.block, []))
-            places.append((number, rows.start, rows.length))
-    parts, owners = [], []
-    for block, places in blocks.values():
-        numbers, starts, counts = np.array(places, np.int64).T
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        parts.append(block.combine_chunks().take(pa.array(np.repeat(starts, counts) + within)))
-        owners.append(np.repeat(numbers, counts))
-    order = np.argsort(np.concatenate(owners), kind="stable")
-    return pa.concat_tables(parts).combine_chunks().take(pa.array(order)).combine_chunks()
+def _places(starts: Numbers, counts: Numbers) -> Numbers:
+    """The places of some runs of rows."""
+    return np.arange(counts.sum()) + np.repeat(starts - np.cumsum(counts) + counts, counts)
 
 
 class TableSpool:
@@ -415,11 +411,16 @@ class TableSpool:
         self._options: dict[str, FileLayout] = {}
         self._days: dict[str, set[str]] = {}
         self._flush, self._budget, self._staging_policy = flush, budget, staging_policy
-        self._rows: dict[str, list[RowSlice]] = {}
+        self._names: list[str] = []  # of tables, by number
+        self._numbers: dict[str, int] = {}
         self._definitions: dict[str, str] = {}
+        self._schemas: dict[pa.Schema, int] = {}
+        self._schema_of = np.zeros(0, np.int64)  # by number of a table, as the rest
+        self._sizes = np.zeros(0, np.float64)
+        self._rows = np.zeros(0, np.int64)
         self._written: set[str] = set()
-        self._sizes: dict[str, int] = {}
-        self._size = self._held = 0  # a block stays in memory until all of its rows are written
+        self._blocks: list[HeldRows] = []
+        self._held = 0  # bytes of the blocks: one stays in memory until all of its rows are written
         self._open: dict[tuple[str, str | None], tuple[TableWriter, Location, int]] = {}
 
     @cached_property
@@ -436,85 +437,136 @@ class TableSpool:
         """Add rows of several tables. Only rows with a definition may be staged."""
         if not block.rows.num_rows:
             return
-        size = block.rows.nbytes
-        bytes_per_row = size / block.rows.num_rows
-        starts, counts = block.bounds[:-1].tolist(), np.diff(block.bounds).tolist()
-        for table, start, count in zip(block.names, starts, counts, strict=True):
-            if count:
-                self._keep(table, RowSlice(block.rows, start, count), int(bytes_per_row * count))
-                if table in definitions:
-                    self._definitions[table] = definitions[table]
+        numbers = self._numbers_of(block.names, definitions)
+        counts, size = np.diff(block.bounds), block.rows.nbytes
+        self._schema_of[numbers] = self._schemas.setdefault(block.rows.schema, len(self._schemas))
+        np.add.at(self._rows, numbers, counts)
+        np.add.at(self._sizes, numbers, counts * (size / block.rows.num_rows))
+        self._blocks.append(HeldRows(block.rows, numbers, block.bounds[:-1], counts))
         self._held += size
-        for table in block.names:
-            if self._sizes.get(table, 0) >= self._flush:
-                self._write(table)
+        if len(large := np.flatnonzero(self._sizes >= self._flush)):
+            self._write(large)
         if self._held > self._budget:
             self._make_room()
 
     def finish(self) -> list[StagedFile]:
         """Write and close everything; returns the files of the task."""
         self._stage_small()
-        for table in [table for table in self._rows if table != STAGED]:  # may stage some of its rows
-            self._write(table)
-            self._close_all(table)
-        if STAGED in self._rows:
-            self._write(STAGED)
+        staged = self._numbers_of([STAGED], {})
+        own = np.flatnonzero(self._rows)
+        self._write(own[own != staged], is_last=True)  # may stage some of the rows
+        self._write(staged)
         self._close_all()
         return self.files
 
-    def _keep(self, table: str, rows: RowSlice, size: int) -> None:
-        self._rows.setdefault(table, []).append(rows)
-        self._sizes[table] = self._sizes.get(table, 0) + size
-        self._size += size
+    def _numbers_of(self, tables: Sequence[str], definitions: Mapping[str, str]) -> Numbers:
+        """The numbers of tables. New tables get one."""
+        for table in tables:
+            if table not in self._numbers:
+                self._numbers[table] = len(self._names)
+                self._names.append(table)
+                if table in definitions:
+                    self._definitions[table] = definitions[table]
+        if (new := len(self._names) - len(self._rows)) > 0:
+            self._schema_of, self._sizes, self._rows = (
+                np.concatenate([of_tables, np.zeros(new, of_tables.dtype)])
+                for of_tables in (self._schema_of, self._sizes, self._rows)
+            )
+        return np.fromiter(map(self._numbers.__getitem__, tables), np.int64, len(tables))
 
     def _make_room(self) -> None:
         """Write until half of the budget is free, and copy the rest so that the memory of its blocks is released."""
         self._stage_small()
-        for table in sorted(self._sizes, key=self._sizes.__getitem__, reverse=True):
-            if self._size < self._budget // 2:
-                break
-            self._write(table)
-        self._rows = {table: [RowSlice.whole(_copied(_joined(slices)))] for table, slices in self._rows.items()}
-        self._held = self._size
+        by_size = np.argsort(-self._sizes, kind="stable")
+        rest = self._sizes.sum() - np.cumsum(self._sizes[by_size])  # bytes left after writing each
+        count = np.count_nonzero(rest + self._sizes[by_size] >= self._budget // 2)
+        self._write(by_size[:count])
+        self._blocks = [block.compact() for block in self._blocks]
+        self._held = int(self._sizes.sum())
         pa.default_memory_pool().release_unused()
 
     def _stage_small(self) -> None:
         """Move the rows of tables that the staging policy selects to the staging table."""
-        small = (name for name, size in self._sizes.items() if size <= MAX_STAGED and name not in self._written)
-        known = (name for name in small if name in self._definitions)
-        counts = {name: sum(rows.length for rows in self._rows[name]) + self.staged[name] for name in known}
-        alike: dict[pa.Schema, list[str]] = {}
+        small = np.flatnonzero((self._rows > 0) & (self._sizes <= MAX_STAGED)).tolist()
+        names = ((self._names[number], number) for number in small)
+        known = {name: number for name, number in names if name in self._definitions and name not in self._written}
+        counts = {name: int(self._rows[number]) + self.staged[name] for name, number in known.items()}
+        alike: dict[int, list[int]] = {}
         for table in self._staging_policy.choose(counts):
-            alike.setdefault(self._rows[table][0].block.schema, []).append(table)
+            alike.setdefault(int(self._schema_of[known[table]]), []).append(known[table])
         for tables in alike.values():
-            self._stage(tables)
+            self._stage(np.array(tables))
 
-    def _stage(self, tables: Sequence[str]) -> None:
+    def _stage(self, tables: Numbers) -> None:
         """Move all rows of tables that have the same columns to the staging table, in pieces."""
-        slices = [self._pop(table) for table in tables]
-        counts = [sum(rows.length for rows in of_table) for of_table in slices]
-        self._stage_rows(tables, counts, _gathered(slices))
+        counts = self._rows[tables]
+        self._stage_rows([self._names[number] for number in tables], counts, self._gathered(tables))
 
-    def _stage_rows(self, tables: Sequence[str], counts: Sequence[int], rows: pa.Table) -> None:
+    def _stage_rows(self, tables: Sequence[str], counts: Numbers, rows: pa.Table) -> None:
         """Move rows, `counts` of each table, to the staging table."""
-        self.staged.update(dict(zip(tables, counts, strict=True)))
+        self.staged.update(dict(zip(tables, counts.tolist(), strict=True)))
         owners = pa.array(np.repeat(np.arange(len(tables)), counts))
         names = pa.array(tables, pa.string()).take(owners)
         definitions = pa.array([self._definitions[table] for table in tables], pa.string()).take(owners)
         encoded = encode_rows(rows, names, definitions, self.staged_schema)
         step = max(1, STAGED_PIECE * len(encoded) // max(encoded.nbytes, 1))
         for piece in (encoded.slice(start, step) for start in range(0, len(encoded), step)):
-            self._keep(STAGED, RowSlice.whole(piece), piece.nbytes)
-            if self._sizes[STAGED] >= STAGED_PIECE:
-                self._write(STAGED)
+            self._keep_staged(piece)
 
-    def _pop(self, table: str) -> list[RowSlice]:
-        self._size -= self._sizes.pop(table)
-        return self._rows.pop(table)
+    def _keep_staged(self, rows: pa.Table) -> None:
+        """Add rows of the staging table, and write its rows if they are a piece."""
+        number, size = self._numbers_of([STAGED], {}), rows.nbytes
+        self._rows[number] += len(rows)
+        self._sizes[number] += size
+        self._held += size
+        self._blocks.append(HeldRows(rows, number.copy(), np.zeros(1, np.int64), np.array([len(rows)])))
+        if self._sizes[number[0]] >= STAGED_PIECE:
+            self._write(number)
 
-    def _write(self, table: str) -> None:
-        """Write the rows of a table to its file, or to a file for each day."""
-        rows = _joined(self._pop(table)).combine_chunks()
+    def _rank(self, tables: Numbers) -> Numbers:
+        """The place of each table in `tables`, or -1, as `HeldRows.take` expects it. Their rows are not counted any
+        longer."""
+        rank = np.full(len(self._names) + 1, -1)
+        rank[tables] = np.arange(len(tables))
+        self._rows[tables] = self._sizes[tables] = 0
+        return rank
+
+    def _drop_blocks(self) -> None:
+        """Drop blocks of which no rows are kept. `_held` counts them until room is made."""
+        self._blocks = [block for block in self._blocks if (block.tables >= 0).any()]
+
+    def _gathered(self, tables: Numbers) -> pa.Table:
+        """The rows of some tables that have the same columns, table after table.
+
+        Cost: two copies of the rows. Concatenating the slices costs 4 µs for each slice and column, which is more than
+        the rows if thousands of tables have two or three rows in each block.
+        """
+        rank = self._rank(tables)
+        parts, owners = [], []
+        for held in self._blocks:
+            ranks, starts, counts = held.take(rank)
+            if len(ranks):
+                parts.append(held.block.combine_chunks().take(pa.array(_places(starts, counts))))
+                owners.append(np.repeat(ranks, counts))
+        self._drop_blocks()
+        order = np.argsort(np.concatenate(owners), kind="stable")
+        return pa.concat_tables(parts).combine_chunks().take(pa.array(order)).combine_chunks()
+
+    def _write(self, tables: Numbers, *, is_last: bool = False) -> None:
+        """Write the rows of tables to their files, or to a file for each day. Close the files if `is_last`."""
+        rank = self._rank(tables)
+        slices: list[list[pa.Table]] = [[] for _ in tables]
+        for held in self._blocks:
+            for place, start, count in zip(*map(np.ndarray.tolist, held.take(rank)), strict=True):
+                slices[place].append(held.block.slice(start, count))
+        self._drop_blocks()
+        for number, of_table in zip(tables.tolist(), slices, strict=True):
+            if of_table:
+                self._write_table(self._names[number], pa.concat_tables(of_table).combine_chunks())
+                if is_last:
+                    self._close_all(self._names[number])
+
+    def _write_table(self, table: str, rows: pa.Table) -> None:
         self._written.add(table)
         if table not in self._options:
             self._options[table] = self._options_of(table, self._definitions.get(table), rows.schema)
@@ -531,7 +583,7 @@ class TableSpool:
             else:
                 late.append(rows_of_day)
         if late:
-            self._stage_rows([table], [sum(map(len, late))], pa.concat_tables(late).combine_chunks())
+            self._stage_rows([table], np.array([sum(map(len, late))]), pa.concat_tables(late).combine_chunks())
 
     def _write_rows(self, key: tuple[str, str | None], rows: pa.Table, options: FileLayout) -> None:
         """Write rows of a table, and of a day if the table is partitioned."""
@@ -577,8 +629,3 @@ def by_table(files: Sequence[StagedFile]) -> Iterator[tuple[str, list[StagedFile
     for file in files:
         grouped.setdefault(file.table, []).append(file)
     return iter(sorted(grouped.items()))
-
-
-def _copied(rows: pa.Table) -> pa.Table:
-    """The rows, in memory of their own."""
-    return rows.take(pa.array(np.arange(len(rows)))).combine_chunks()
