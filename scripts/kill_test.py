@@ -25,8 +25,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,22 +33,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
-from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from scripts.killing.rows import READERS, Rows, landed_rows
+from scripts.killing.victims import Process, descendants, victims
 from tests.landing.s3 import make_bucket, s3_server
-from wirebook.landing.stores.locations import Location, files_in, folders_in, location_of, parquet_source
+from wirebook.landing.stores.locations import Location, files_in, location_of
 
 TIMEOUT = 600
 PROGRAM = "from wirebook.cli import main; main()"
 VICTIMS = ("tree", "tree", "tree", "driver", "jvm", "worker")
 TYPES = 6
-PLACE = ["_file", "_line", "_index"]
 BELOW = "300"
 """Definitions with fewer rows per task are staged: in most tasks, all."""
-Rows = Counter[tuple[str, str, int, int]]
-"""The number of rows of each message: by table, file, line and index."""
 
 
 @dataclass(frozen=True)
@@ -150,55 +147,6 @@ def grow(source: Path, size: int, times: int) -> None:
     """Append lines to the plain file; the lines depend only on the number of growths."""
     with (source / "a.jsonl").open("ab") as file:
         file.write(capture(6_000_000 + times * size, size // 8))
-
-
-# -- processes -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process, identified by its id and start time, because ids are reused."""
-
-    pid: int
-    parent: int
-    started: int
-    name: str
-
-    def kill(self, signal_: int) -> None:
-        now = process(self.pid)
-        if now and now.started == self.started:  # else the id belongs to another process
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal_)
-
-
-def process(pid: int) -> Process | None:
-    try:
-        name, _, fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
-    except OSError:
-        return None
-    values = fields.split()
-    return None if values[0] == "Z" else Process(pid, int(values[1]), int(values[19]), name.partition("(")[2])
-
-
-def descendants(pid: int) -> list[Process]:
-    """Return a process and its descendants, parents first."""
-    processes = [process_ for path in Path("/proc").glob("[0-9]*") if (process_ := process(int(path.name)))]
-    tree = [process_ for process_ in processes if process_.pid == pid]
-    for process_ in tree:
-        tree += [child for child in processes if child.parent == process_.pid]
-    return tree
-
-
-def victims(family: list[Process], kind: str, rng: random.Random) -> list[Process]:
-    """Return the processes to kill: one of a kind, or all if there is none."""
-    jvms = [process_ for process_ in family if process_.name == "java"]
-    below = [
-        process_
-        for process_ in family
-        if jvms and process_.parent != family[0].pid and process_.name.startswith("python")
-    ]
-    chosen = {"driver": family[:1], "jvm": jvms[:1], "worker": rng.sample(below, min(1, len(below)))}.get(kind)
-    return chosen or family
 
 
 # -- a run ---------------------------------------------------------------------------------------------------------
@@ -318,54 +266,7 @@ class Bed:
 
     def rows(self) -> Rows:
         """Return the rows that a reader of the tables sees."""
-        return Counter(self._places())
-
-    def _places(self) -> Iterator[tuple[str, str, int, int]]:
-        for table, rows in READERS[self.kind.form](self.target):
-            names = [table] * len(rows) if table != "staged" else rows["table"].to_pylist()
-            yield from zip(names, *(rows[name].to_pylist() for name in PLACE), strict=True)
-
-
-# -- readers -------------------------------------------------------------------------------------------------------
-
-
-def read_parquet(target: Any) -> Iterator[tuple[str, pa.Table]]:
-    """Read all Parquet files in the folder of a table, committed or not."""
-    return ((file.parent.name, pq.ParquetFile(file).read(columns(file.parent))) for file in target.glob("*/*.parquet"))
-
-
-def read_delta(target: Location) -> Iterator[tuple[str, pa.Table]]:
-    from deltalake import DeltaTable  # noqa: PLC0415
-
-    if not isinstance(target, Path):
-        for name in (name for name in folders_in(target) if name != "_wirebook"):
-            table = DeltaTable(f"{target}/{name}", storage_options={"allow_http": "true"})
-            for path in table.file_uris():
-                yield name, pq.read_table(parquet_source(location_of(path)), columns=columns(Path(name)))
-        return
-    for folder in sorted(log.parent for log in target.glob("*/_delta_log")):
-        files = SubTreeFileSystem(str(folder), LocalFileSystem())  # Arrow's file system; docs/land.md explains why
-        yield folder.name, DeltaTable(str(folder)).to_pyarrow_table(columns=columns(folder), filesystem=files)
-
-
-def read_iceberg(target: Any) -> Iterator[tuple[str, pa.Table]]:
-    from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
-
-    if not (target / "_wirebook" / "iceberg.db").exists():
-        return
-    catalog = SqlCatalog("wirebook", uri=f"sqlite:///{target}/_wirebook/iceberg.db")
-    for name in catalog.list_tables("wirebook") if catalog.list_namespaces() else ():
-        _, *others = columns(target / name[-1])
-        rows = catalog.load_table(name).scan(selected_fields=("_source_file", *others)).to_arrow()
-        yield name[-1], rows.rename_columns({"_source_file": "_file"})
-
-
-def columns(folder: Path) -> list[str]:
-    """Return the columns that identify the message of a row, and the table of a staged row."""
-    return [*PLACE, "table"] if folder.name == "staged" else PLACE
-
-
-READERS = {"parquet": read_parquet, "delta": read_delta, "iceberg": read_iceberg}
+        return landed_rows(self.kind.form, self.target)
 
 
 def check(rows: Rows, expected: Rows, what: str) -> None:
