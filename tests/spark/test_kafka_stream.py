@@ -71,16 +71,22 @@ class Topic:
         partial.write_text(json.dumps(document))
         partial.rename(self.catalogue)
 
-    def send(self, value: bytes | None, headers: Headers, key: bytes | None = b"k", partition: int = 0) -> None:
-        self._producer.produce(self.name, value, key, partition, headers=headers, on_delivery=self._note)
+    def send(
+        self, value: bytes | None, headers: Headers, key: bytes | None = b"k", partition: int = 0, time: int = 0
+    ) -> None:
+        """Send a message; `time` is its timestamp in milliseconds, 0 for now."""
+        self._producer.produce(
+            self.name, value, key, partition, headers=headers, on_delivery=self._note, timestamp=time
+        )
         self._producer.poll(0)
 
-    def send_events(self, numbers: Iterable[int], type_: str = "seen") -> None:
-        """CloudEvents; every tenth has an invalid payload."""
+    def send_events(self, numbers: Iterable[int], type_: str = "seen", partition: int = 0, time: int = 0) -> None:
+        """CloudEvents; every tenth has an invalid payload. Those with odd numbers go to the other partition."""
         for number in numbers:
             headers = [(f"ce_{name}", value.encode()) for name, value in attributes(number, type_).items()]
             value = b'{"n": "x"}' if number % 10 == 0 else b'{"n": %d}' % number
-            self.send(value, [*headers, ("content-type", b"application/json")], partition=number % 2)
+            headers.append(("content-type", b"application/json"))
+            self.send(value, headers, partition=(number + partition) % 2, time=time)
         self.flush()
 
     def flush(self) -> None:
@@ -154,6 +160,8 @@ def test_headers_keys_nulls_and_offsets_are_kept(
     assert raw["value"] == {"base64": base64.b64encode(b"\x00\xff").decode()}
     assert raw.get("key") is None
     sent = topic.acknowledged[f"kafka:{topic.name}/1", 1].timestamp()[1]
+    received = seen["1", 0, 0]["_received"].timestamp() * 1000
+    assert round(received) == topic.acknowledged[f"kafka:{topic.name}/1", 0].timestamp()[1]
     milliseconds = f"{sent % 1000:03}".rstrip("0")
     assert raw["timestamp"].startswith(time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(sent // 1000)))
     assert milliseconds in raw["timestamp"].partition(".")[2]
@@ -267,6 +275,37 @@ def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: 
     topic.check_landed()
 
 
+def test_repeated_events_land_once_in_the_window(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
+) -> None:
+    """Repeats in a partition, between the partitions of a batch, in a later batch, and after the window."""
+    topic, minute = Topic(kafka, tmp_path), 60_000
+    now = time.time_ns() // 1_000_000
+    topic.send_events([*range(1, 9), 1, 2, 3], time=now - 100 * minute)
+    topic.send_events([4, 5], partition=1, time=now - 90 * minute)
+    options = ["--available-now", "--deduplicate", "1h"]
+    (batch, total), _ = run(kafka_java, topic.arguments(*options))
+    assert [batch[name] for name in ("read", "landed", "dead_lettered", "repeated")] == [13, 8, 0, 5]
+    assert (batch["outcomes"], total["repeated"]) == ({"matched": 8, "repeated": 5}, 5)
+    topic.send_events([1, 9], time=now - 50 * minute)  # still in the window
+    topic.send_events([1, 2, 10, 10], time=now - 30 * minute)  # 10 is invalid: a dead letter each time
+    (batch, _), _ = run(kafka_java, topic.arguments(*options, "--progress", "json"))
+    assert [batch[name] for name in ("read", "landed", "dead_lettered", "repeated")] == [6, 3, 2, 1]
+    topic.check_landed()
+    assert Counter(row["ce_id"] for row in topic.rows("g__seen")) == Counter("123456789" + "12")
+    again = {(row["_file"].rpartition("/")[2], row["_line"]): row["id"] for row in topic.rows("repeated")}
+    assert again == {
+        ("0", 4): "2",
+        ("1", 2): "5",  # partition 0 has it too, at the smaller place
+        ("1", 4): "1",
+        ("1", 5): "3",
+        ("1", 6): "4",
+        ("1", 7): "1",
+    }
+    status = target_status(topic.target)
+    assert (status.read, status.landed, status.dead_lettered, status.repeated) == (19, 11, 2, 6)
+
+
 @pytest.mark.faults
 def test_stream_waits_for_a_broker_that_restarts(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
@@ -351,6 +390,40 @@ def test_killed_stream_lands_every_message_once(kafka: KafkaBroker, tmp_path: Pa
     run({}, topic.arguments("--available-now"))
     assert len(topic.acknowledged) > 100
     topic.check_landed()
+
+
+@pytest.mark.faults
+def test_killed_stream_lands_repeated_events_once(kafka: KafkaBroker, tmp_path: Path) -> None:
+    """The driver is killed at random moments while events arrive, each of them three times in all."""
+    topic, dice = Topic(kafka, tmp_path), random.Random(time.time_ns())
+    kills = int(os.environ.get("WIREBOOK_KILLS", "2"))
+    arguments = topic.arguments("--interval", "0", "--max-per-batch", "40", "--deduplicate", "1h")
+    sent, is_over = list[int](), threading.Event()
+
+    def produce() -> None:
+        while not is_over.wait(0.05):
+            new = len(sent) * 10 + 1  # 1, 11, 21: all valid
+            sent.append(new)
+            topic.send_events([new, dice.choice(sent)], partition=dice.randrange(2))
+
+    producer = threading.Thread(target=produce)
+    producer.start()
+    try:
+        for _ in range(kills):
+            with started({}, arguments) as process:
+                stream = Watched(process)
+                stream.wait_for(lambda s=stream: any(note.startswith("streaming") for note in s.notes))
+                time.sleep(dice.uniform(0, 8))
+                process.kill()
+    finally:
+        is_over.set()
+        producer.join()
+    topic.send_events(sent)
+    run({}, topic.arguments("--available-now", "--deduplicate", "1h"))
+    assert len(sent) > 50
+    topic.check_landed()
+    assert sorted(row["n"] for row in topic.rows("g__seen")) == sent
+    assert len(topic.rows("repeated")) == 2 * len(sent)
 
 
 @pytest.mark.parametrize("mechanism", [pytest.param("PLAIN", marks=pytest.mark.faults), "SCRAM-SHA-512"])

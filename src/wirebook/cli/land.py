@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,7 +49,11 @@ if TYPE_CHECKING:
     from wirebook.landing.report.show import TableSummary
     from wirebook.landing.runs.batches import CommittedBatch
 
-DESCRIPTIONS = {"resolved": "dead letters that have landed since", "staged": "definitions without a table of their own"}
+DESCRIPTIONS = {
+    "repeated": "events that had landed before",
+    "resolved": "dead letters that have landed since",
+    "staged": "definitions without a table of their own",
+}
 MAX_CELL = 48
 """Characters of a value in a table. XIDs are never shortened."""
 XID = re.compile(r"(/[^/\s]+/[^/\s]+){1,3}")
@@ -76,6 +80,14 @@ StageOption = Annotated[
         metavar="N",
     ),
 ]
+DeduplicateOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Land an event once if it is received again within this time, such as 24h; repeats go to the table "
+        "`repeated`. Default: land every message.",
+    ),
+]
 LocalOption = Annotated[bool, typer.Option("--local", help="Run in processes of this machine, without Spark.")]
 ReportOption = Annotated[
     bool, typer.Option("--report/--no-report", help="Write an HTML report about the run to _wirebook/reports.")
@@ -98,6 +110,7 @@ def land(  # noqa: PLR0917 (options)
     iceberg_namespace: IcebergNamespaceOption = None,
     stage_below: StageOption = None,
     tables: TableSettingsOption = None,
+    deduplicate: DeduplicateOption = None,
     batch_size: Annotated[int, typer.Option(help="MiB of input that are committed together.", min=1)] = 1024,
     confluent: ConfluentOption = False,
     local: LocalOption = False,
@@ -125,6 +138,7 @@ def land(  # noqa: PLR0917 (options)
     check_standard_input(source=source, catalog=catalog)
     settings: dict[str, Any] = {"table_format": table_format, "dry_run": dry_run, "batch_bytes": batch_size << 20}
     settings |= {"stage_below": stage_below, "tables": tables, "endpoint": endpoint}
+    settings["deduplicate"] = window_of(deduplicate)
     settings |= {"iceberg_catalog": iceberg_catalog, "iceberg_namespace": iceberg_namespace}
     if follow is not None:
         if dry_run or STANDARD_INPUT in (source, *catalog):
@@ -179,6 +193,11 @@ def land(  # noqa: PLR0917 (options)
     if with_report and not dry_run:
         report_run(to, before, quiet=as_json)
     return CANNOT_RUN if report.has_errors else OK
+
+
+def window_of(deduplicate: str | None) -> timedelta | None:
+    """The value of --deduplicate. Raises: bad-setting"""
+    return None if deduplicate is None else timedelta(seconds=seconds_of("--deduplicate", deduplicate))
 
 
 def check_format(table_format: str | None) -> None:

@@ -41,10 +41,11 @@ class BatchOutput:
             sys.stdout.flush()
         elif self._progress is not ProgressFormat.NONE:
             lag = "" if batch.lag is None else f"; {counted(batch.lag, 'message')} behind"
+            repeated = f" + repeated {report.repeated:,}" if report.repeated else ""
             before = f"; landed before: {report.skipped:,}" if report.skipped else ""
             print(
                 f"batch {batch.number}: read {report.read:,} = landed {report.landed:,} + dead-lettered "
-                f"{report.dead_lettered:,}{before}; {report.seconds:.1f} s{lag}",
+                f"{report.dead_lettered:,}{repeated}{before}; {report.seconds:.1f} s{lag}",
                 flush=True,
             )
         self.show_new(report.problems)
@@ -80,12 +81,14 @@ def print_report(report: Report, to: AnyPath) -> None:
     """Print the rows of each table, the number of messages per outcome, and the reasons of dead letters."""
     tables = [(name, table["definition"], table["rows"]) for name, table in report.tables().items()]
     dead_letters = [("dead_letters", "", report.dead_lettered)] if report.dead_lettered else []
-    if tables or dead_letters:
-        print_table(("table", "definition", "rows"), [*tables, *dead_letters])
+    repeated = [("repeated", "", report.repeated)] if report.repeated else []
+    if tables or dead_letters or repeated:
+        print_table(("table", "definition", "rows"), [*tables, *dead_letters, *repeated])
         print_table(("outcome", "messages"), _most_common(report.outcomes))
     print_reasons(report, "messages")
     verb = "would land" if report.dry_run else "landed"
     print(f"read {report.read:,} = {verb} {report.landed:,} + dead-lettered {report.dead_lettered:,}", end="")
+    print(f" + repeated {report.repeated:,}" if report.repeated else "", end="")
     print(f"; landed before: {report.skipped:,}; empty batches: {report.empty:,}; {report.seconds:.1f} s")
     print_staged(report)
     if report.landed and not report.dry_run:

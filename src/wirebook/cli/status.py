@@ -42,9 +42,12 @@ def status(
 def _print_status(status: TargetStatus) -> None:
     """Print the status as text: totals, the run, the last batch, the last batches, streams."""
     tables = f" of {status.format} tables" if status.format else ""
+    repeated = f" + repeated {status.repeated:,}" if status.repeated else ""
     resolved = f"; resolved: {status.resolved:,}" if status.resolved else ""
     print(printable(f"{status.target}: {counted(status.batches, 'batch', 'batches')}{tables}"))
-    print(f"read {status.read:,} = landed {status.landed:,} + dead-lettered {status.dead_lettered:,}{resolved}")
+    print(
+        f"read {status.read:,} = landed {status.landed:,} + dead-lettered {status.dead_lettered:,}{repeated}{resolved}"
+    )
     print(printable(f"run: {_run(status)}"))
     if status.last is not None:
         print(printable(f"last batch: {_last(status)}"))

@@ -16,11 +16,13 @@ import typer
 
 from wirebook.cli.continuous import Stop, run_until_stopped, watching
 from wirebook.cli.land import (
+    DeduplicateOption,
     FormatOption,
     IcebergCatalogOption,
     IcebergNamespaceOption,
     StageOption,
     check_format,
+    window_of,
 )
 from wirebook.cli.options import (
     BatchProgressOption,
@@ -109,6 +111,7 @@ def stream(  # noqa: PLR0917 (options)
     iceberg_namespace: IcebergNamespaceOption = None,
     stage_below: StageOption = None,
     tables: TableSettingsOption = None,
+    deduplicate: DeduplicateOption = None,
     confluent: ConfluentOption = False,
     metrics_address: MetricsOption = None,
     progress: BatchProgressOption = ProgressFormat.TEXT,
@@ -167,6 +170,7 @@ def stream(  # noqa: PLR0917 (options)
             "iceberg_namespace": iceberg_namespace,
             "stage_below": stage_below,
             "tables": table_settings,
+            "deduplicate": window_of(deduplicate),
         },
     )
     if available_now or once:

@@ -117,10 +117,10 @@ class Landed:
     """What a chunk became.
 
     Shape: `tables` has the rows of each table; `definitions` the XID of each table's definition, and `descriptions`
-    those of its columns in the schema of the payload. `outcomes` and `reasons` count messages by outcome and by problem
-    code.
-    Rule: `read` is the number of rows of all tables plus the number of dead letters; `read + empty` is at least the
-    number of records.
+    those of its columns in the schema of the payload. `events` are the tables of CloudEvents. `outcomes` and `reasons`
+    count messages by outcome and by problem code.
+    Rule: `read` is the number of rows of all tables, that of repeats among them, plus the number of dead letters; `read
+    + empty` is at least the number of records.
     """
 
     tables: Mapping[str, pa.Table]
@@ -131,6 +131,7 @@ class Landed:
     reasons: dict[str, int] = field(default_factory=dict)
     definitions: dict[str, str] = field(default_factory=dict)
     descriptions: dict[str, dict[str, str]] = field(default_factory=dict)
+    events: frozenset[str] = frozenset()
 
     @property
     def blocks(self) -> Sequence[TableBlock]:

@@ -8,6 +8,7 @@ report = replay("tables/", "corrected.xreg.json")
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from typing import Any, TypedDict, Unpack
 
 import orjson
@@ -24,6 +25,7 @@ from wirebook.landing.runs.target import DeadLetterFilter, Target
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.tables.comments import comment_text
 from wirebook.landing.tables.settings import AnyTableSettings, read_table_settings
+from wirebook.problems import Problem, WirebookError
 
 __all__ = ["AnyCatalog", "AnyPath", "LandOptions", "Report", "RunOptions", "land", "load_catalog", "replay"]
 
@@ -54,12 +56,14 @@ class LandOptions(RunOptions, total=False):
 
     Shape: `table_format` is ``parquet``, ``delta`` or ``iceberg``; by default, the format of the folder, or Parquet for
     a new one. Iceberg tables are in the namespace `iceberg_namespace` of the catalogue that PyIceberg's configuration
-    calls `iceberg_catalog`; by default, in those of the target, or in a catalogue of its own for a new folder.
+    calls `iceberg_catalog`; by default, in those of the target, or in a catalogue of its own for a new folder. Events
+    that repeat one of the last `deduplicate` do not land again; None (the default) lands every message.
     """
 
     table_format: str | None
     iceberg_catalog: str | None
     iceberg_namespace: str | None
+    deduplicate: timedelta | None
 
 
 def land(
@@ -114,11 +118,16 @@ def load_catalog(catalog: AnyCatalog) -> Catalog:
 def run_settings(catalog: Catalog, runner: Runner | None, options: RunOptions | LandOptions) -> RunSettings:
     """The settings of a run.
 
-    Raises: unknown-endpoint, table-settings
+    Raises: unknown-endpoint, table-settings, bad-setting
     """
     if (endpoint := options.get("endpoint")) is not None:
         catalog.check_endpoint(endpoint)
     others: Any = {name: value for name, value in options.items() if name != "tables"}
+    window = others.get("deduplicate")
+    if window is not None and window < timedelta(seconds=1):
+        message = f"the window of repeated events is {window}"
+        hint = "choose at least a second, such as timedelta(hours=24) or --deduplicate 24h"
+        raise WirebookError(Problem("bad-setting", message, expected="at least 1 s", actual=str(window), hint=hint))
     tables = options.get("tables")
     settings = None if tables is None else read_table_settings(tables)
     return RunSettings(runner or LocalRunner(), engine_for, options=catalog.options, table_settings=settings, **others)

@@ -130,6 +130,7 @@ def _figures(statistics: RunStatistics) -> Iterator[tuple[int, str]]:
         (statistics.read, "message read", "messages read"),
         (statistics.landed, "landed", "landed"),
         (statistics.dead_letters.rows, "dead letter", "dead letters"),
+        (statistics.repeated, "repeated", "repeated"),
         (statistics.resolved, "resolved", "resolved"),
         (statistics.empty, "empty batch", "empty batches"),
         (statistics.sources, "source file", "source files"),
@@ -140,7 +141,7 @@ def _figures(statistics: RunStatistics) -> Iterator[tuple[int, str]]:
 
 def _outcomes(statistics: RunStatistics) -> Counter[str]:
     """The number of messages by outcome."""
-    counts = Counter({"matched": statistics.landed}) if statistics.landed else Counter()
+    counts = +Counter({"matched": statistics.landed, "repeated": statistics.repeated})
     for (_, outcome), count in statistics.dead_letters.outcomes.items():
         counts[outcome] += count
     return counts

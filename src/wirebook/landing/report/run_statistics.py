@@ -16,7 +16,7 @@ from wirebook.landing.report.dead_letter_statistics import DeadLetterStatistics,
 from wirebook.landing.report.timeline import Timeline, timeline
 from wirebook.landing.runs.target import Manifest, Target
 from wirebook.landing.stores.locations import AnyPath, Location, location_of
-from wirebook.landing.tables.layout import DEAD_LETTERS, NO_DEFINITION, RESOLVED, STAGED
+from wirebook.landing.tables.layout import DEAD_LETTERS, NO_DEFINITION, REPEATED, RESOLVED, STAGED
 from wirebook.problems import Problem, WirebookError
 
 __all__ = ["RunStatistics", "committed_batches", "run_statistics"]
@@ -29,7 +29,8 @@ class RunStatistics:
     """What some batches did.
 
     Shape: `read` and `empty` are those of the manifests, without replays, which read dead letters. `resolved` counts
-    dead letters that a replay landed; over all batches, `read` equals `landed` plus the unresolved dead letters.
+    dead letters that a replay landed, and `repeated` events that had landed before; over all batches, `read` equals
+    `landed` plus `repeated` plus the unresolved dead letters.
     `sources` counts source files. `tables` are the hundred largest tables; `rows` has the rows of all tables by name.
     `started`, `ended` and `seconds` are when the first batch started, when the last one was committed, and the sum of
     the durations; None if an earlier version of Wirebook wrote the batches.
@@ -49,6 +50,7 @@ class RunStatistics:
     started: datetime | None = None
     ended: datetime | None = None
     seconds: float | None = None
+    repeated: int = 0
 
     @property
     def landed(self) -> int:
@@ -100,6 +102,7 @@ def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> R
         endpoints=tuple(dict.fromkeys(manifest.endpoint for manifest in manifests if manifest.endpoint)),
         rows=dict(tables),
         resolved=sizes.get(RESOLVED, 0),
+        repeated=sizes.get(REPEATED, 0),
         tables=tuple(statistics.values()),
         dead_letters=dead_letters,
         timeline=timeline(times, dead_letters.times, sum(tables.values()) + dead_letters.rows),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,6 +31,14 @@ from wirebook.landing.runs.checks import (
     total_offsets,
 )
 from wirebook.landing.runs.ledger import LedgerEntry
+from wirebook.landing.runs.repeats import (
+    Deduplication,
+    RepeatSearch,
+    SeenEvents,
+    delete_unneeded,
+    record_events,
+    settle,
+)
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import BatchRun, DeadLetterFilter, Manifest, PendingBatch, TableEntry, Target
 from wirebook.landing.runs.task import Job, ReplaySelection, TaskResult
@@ -96,7 +104,8 @@ class RunSettings:
 
     Shape: `table_format` None is the format of the target, or Parquet for a new one. `stage_below` as in
     `StagingPolicy`. `table_settings` None are those of the target. `iceberg_catalog` is a name in PyIceberg's
-    configuration; None: that of the target. `on_batch` is called after each batch; not in a dry run.
+    configuration; None: that of the target. `deduplicate` is the window in which repeats are found; None: they are
+    not searched. `on_batch` is called after each batch; not in a dry run.
     """
 
     runner: Runner
@@ -110,6 +119,7 @@ class RunSettings:
     iceberg_namespace: str | None = None
     stage_below: int | None = None
     table_settings: TableSettings | None = None
+    deduplicate: timedelta | None = None
     sizes: Sizes = DEFAULT_SIZES
     progress: ProgressListener | None = None
     on_batch: Callable[[CommittedBatch], None] | None = None
@@ -169,6 +179,10 @@ class Batches:
             "table_settings": self._table_settings,
             "names": self.table_names(),
         }
+        window = self.settings.deduplicate
+        if window is not None and "chosen" not in pinned:  # a replay adds no events
+            begun = int(datetime.now(UTC).timestamp())
+            settings["deduplication"] = Deduplication(window=int(window.total_seconds()), begun=begun)
         number, fingerprint = self.take_number(), self.catalogue.fingerprint
         pending = PendingBatch(
             batch=number, catalogue=fingerprint, tasks=tasks, entries=[*entries], **settings | pinned
@@ -245,10 +259,28 @@ class Batches:
     ) -> list[TaskResult]:
         """Run the job of a batch with `run`, in an empty staging folder, and return the results.
 
+        If tasks have landed the same event, the job runs again, and one of them lands it.
+
+        Raises: WirebookError with the faults that stopped it, not-conserved
+        """
+        results = self._execute(self._job(pending, document), pending, run)
+        if pending.deduplication is None:
+            return results
+        window = pending.deduplication.window
+        if chosen := settle([result.events for result in results], window):
+            results = self._execute(self._job(pending, document, chosen), pending, run)
+            if settle([result.events for result in results], window):
+                message = "the rows of the batch differ when they are read again, so repeated events cannot be found"
+                hint = "land a DataFrame that returns the same rows each time, such as one that is cached"
+                raise WirebookError(Problem("not-conserved", message, hint=hint))
+        return results
+
+    def _execute(self, job: Job, pending: PendingBatch, run: Callable[[Job], list[TaskResult]]) -> list[TaskResult]:
+        """Run a job in an empty staging folder.
+
         Raises: WirebookError with the faults that stopped it
         """
         self._start_clock(pending.batch)
-        job = self._job(pending, document)
         folder = None
         if isinstance(job.staging, Path):
             self.target.clear_staging(job.batch)
@@ -279,7 +311,8 @@ class Batches:
         results = self.run(pending, document, pending.tasks)
         self.commit(pending, [], results)
 
-    def _job(self, pending: PendingBatch, document: bytes) -> Job:
+    def _job(self, pending: PendingBatch, document: bytes, chosen: bytes = b"") -> Job:
+        """The job of a batch; `chosen` as in `RepeatSearch`."""
         staging = None if self.settings.dry_run else self.target.staging(pending.batch).absolute()
         return Job(
             factory=self.settings.factory,
@@ -298,7 +331,15 @@ class Batches:
             staging_policy=self._staging_policy(pending.stage_below),
             sizes=self.settings.sizes,
             dead_letters=self._replay_selection(pending.chosen) if pending.chosen else None,
+            repeats=self._repeat_search(pending, chosen),
         )
+
+    def _repeat_search(self, pending: PendingBatch, chosen: bytes) -> RepeatSearch | None:
+        """The same each time a batch is run, because nothing is committed in between."""
+        if pending.deduplication is None:
+            return None
+        known = self._history.seen.locations(self.target.records)
+        return RepeatSearch(pending.deduplication, tuple(file.absolute() for file in known), chosen)
 
     def _staging_policy(self, below: int | None) -> StagingPolicy:
         """The same each time a batch is run, because nothing is committed in between."""
@@ -336,6 +377,8 @@ class Batches:
             self.target.commit(manifest)
             self._history.add(manifest)
             self.target.finish(manifest)
+            if manifest.seen is not None:
+                delete_unneeded(self.target.records, manifest.seen)
             if self.settings.on_batch:
                 report = Report(problems=self.target.problems)
                 report.add(results)
@@ -382,11 +425,20 @@ class Batches:
             entries=entries,
             frame=pending.frame,
             offsets=total_offsets(results),
+            seen=self._seen_after(pending, results),
             read=sum(result.read for result in results),
             empty=sum(result.empty for result in results),
             outcomes=dict(total_counts(result.outcomes for result in results)),
             run=run,
         )
+
+    def _seen_after(self, pending: PendingBatch, results: list[TaskResult]) -> SeenEvents | None:
+        """The events that the target remembers from the batch on; None if repeats are not searched."""
+        if pending.deduplication is None:
+            return None
+        events = [result.events for result in results]
+        window, seen = pending.deduplication.window, self._history.seen
+        return record_events(self.target.records, seen, pending.batch, events, window)
 
     def _rows_in(self, staging: Location, file: StagedFile) -> dict[str, int]:
         """The number of rows of each table in a staged file, read from the file itself."""

@@ -99,6 +99,7 @@ class Tally:
             reasons=dict(self.reasons),
             definitions={xid: xid for xid in self.layouts},
             descriptions={xid: layout.descriptions for xid, layout in self.layouts.items()},
+            events=frozenset(xid for xid, layout in self.layouts.items() if layout.attributes),
         )
 
 

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirebook.landing.runs.task import TaskResult
-from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED
+from wirebook.landing.tables.layout import DEAD_LETTERS, REPEATED, RESOLVED
 from wirebook.problems import Problem, Severity
 
 __all__ = ["Report"]
+
+NO_TABLES = (DEAD_LETTERS, REPEATED, RESOLVED)
+"""Tables that are counted apart."""
 
 
 @dataclass(slots=True)
@@ -22,11 +25,11 @@ class Report:
 
     Shape: `read` counts messages that are new to the target; `skipped` counts messages of the source that it had
     already; `empty` counts batches of events without an event. `rows` are the rows of this run by table, dead letters
-    included; `staged` of them are in the staging table. `recovered` are rows of earlier batches that entered their
-    tables in this run. `problems` are changed or unlistable files, tables that did not take their rows (errors), and
-    unfinished last lines (notes). In a replay, `read` counts the dead letters that were tried, `unresolved` those that
-    still do not land, and `skipped` all others. `bytes_read` is the size of the records, without compression, and
-    `bytes_written` that of the files of rows.
+    and repeats included; `staged` of them are in the staging table. `recovered` are rows of earlier batches that
+    entered their tables in this run. `problems` are changed or unlistable files, tables that did not take their rows
+    (errors), and unfinished last lines (notes). In a replay, `read` counts the dead letters that were tried,
+    `unresolved` those that still do not land, and `skipped` all others. `bytes_read` is the size of the records,
+    without compression, and `bytes_written` that of the files of rows.
     """
 
     read: int = 0
@@ -56,7 +59,12 @@ class Report:
     @property
     def landed(self) -> int:
         """Messages that landed in typed tables."""
-        return self.rows.total() - self.rows[DEAD_LETTERS] - self.rows[RESOLVED]
+        return self.rows.total() - self.rows[DEAD_LETTERS] - self.rows[RESOLVED] - self.repeated
+
+    @property
+    def repeated(self) -> int:
+        """Events that repeat one that landed, and did not land again."""
+        return self.rows[REPEATED]
 
     @property
     def has_errors(self) -> bool:
@@ -96,7 +104,7 @@ class Report:
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """Table name to definition and rows, sorted by name."""
-        names = sorted(name for name, rows in self.rows.items() if rows and name not in (DEAD_LETTERS, RESOLVED))
+        names = sorted(name for name, rows in self.rows.items() if rows and name not in NO_TABLES)
         return {name: {"definition": self.definitions.get(name), "rows": self.rows[name]} for name in names}
 
     def closing_line(self) -> dict[str, Any]:
@@ -105,6 +113,7 @@ class Report:
             "read": self.read,
             "landed": self.landed,
             "dead_lettered": self.dead_lettered,
+            **({"repeated": self.repeated} if self.repeated else {}),
             "skipped": self.skipped,
             "empty": self.empty,
             "tables": self.tables(),

@@ -13,6 +13,7 @@ begin record is deleted). The ledger is the sum of all manifests.
     DIR/_wirebook/batches/<n>.begin.json     what a batch reads; only until it is finished
     DIR/_wirebook/batches/<n>.json           the manifest of a committed batch
     DIR/_wirebook/batches/<n>.aside.json     the tables that have not taken their files of a batch, and why
+    DIR/_wirebook/events/<n>-<random>.keys   keys of the events that have landed, if repeats are searched
     DIR/_wirebook/streams/<query>.json       the figures of the last batch of a streaming query
     DIR/_wirebook/aside/<n>/<table>/         these files
     DIR/_wirebook/staging/<n>/               files of an unfinished batch; not in an object store
@@ -40,6 +41,7 @@ import pyarrow as pa
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
 from wirebook.landing.runs.offsets import Offsets, add_offsets
+from wirebook.landing.runs.repeats import Deduplication, SeenEvents
 from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location, files_in
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
@@ -94,7 +96,7 @@ class PendingBatch(msgspec.Struct, frozen=True, kw_only=True):
     Shape: `tasks` are lists of splits; `entries` are the ledger entries of their files after the batch. `stage_below`
     as in `StagingPolicy`; `names` as in `assign_names`. In a replay the splits are row groups of dead-letter files, and
     `chosen` selects the rows. A batch of a `frame` has no tasks: it is not run again, but its caller lands the frame
-    once more.
+    once more. Repeats are searched as `deduplication` says; None: not at all.
     """
 
     batch: int
@@ -107,6 +109,7 @@ class PendingBatch(msgspec.Struct, frozen=True, kw_only=True):
     names: dict[str, str] | None = None
     chosen: DeadLetterFilter | None = None
     frame: FrameBatch | None = None
+    deduplication: Deduplication | None = None
     tasks: list[list[FileSplit]]
     entries: list[LedgerEntry]
 
@@ -169,8 +172,9 @@ class BatchRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """A committed batch: its files, its staged rows by table, the tables that are new or changed, its ledger entries
-    or the offsets of its `frame`, and its counts. `table_settings` is None if they have not changed. Earlier versions
-    of Wirebook wrote neither `outcomes` nor `run`."""
+    or the offsets of its `frame`, and its counts. `table_settings` is None if they have not changed. `seen` are the
+    events that the target remembers from this batch on, None if they have not changed. Earlier versions of Wirebook
+    wrote neither `outcomes` nor `run`."""
 
     batch: int
     catalogue: str
@@ -184,6 +188,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     entries: list[LedgerEntry] = []
     frame: FrameBatch | None = None
     offsets: Offsets = {}
+    seen: SeenEvents | None = None
     read: int = 0
     empty: int = 0
     outcomes: dict[str, int] = {}
@@ -210,6 +215,7 @@ class History:
     Shape: `numbers` are those of the batches; `format` is None if they have no files. `with_files` are tables with
     files of their own; `staged` has the staged rows of each table. `frames` has the messages that each batch of a
     DataFrame read, and `offsets` the identified rows of DataFrames that have landed. `table_settings` are the last.
+    `seen` are the events that are remembered.
     """
 
     def __init__(self) -> None:
@@ -221,12 +227,14 @@ class History:
         self.ledger: Ledger = {}
         self.frames: dict[FrameBatch, int] = {}
         self.offsets: Offsets = {}
+        self.seen = SeenEvents()
 
     def add(self, manifest: Manifest) -> None:
         """Add a committed batch."""
         self.numbers.add(manifest.batch)
         self.format = self.format or (manifest.format if manifest.files else None)
         self.table_settings = manifest.table_settings or self.table_settings
+        self.seen = manifest.seen or self.seen
         self.with_files.update(file.table for file in manifest.files)
         self.staged.update(manifest.staged)
         self.ledger.update({entry.file: entry for entry in manifest.entries})

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from wirebook.landing.chunks import Chunk, Engine, EngineFactory, Landed, TableB
 from wirebook.landing.runs.dead_letters import MessageTwice, ReplaySelection, read_dead_letters, resolve
 from wirebook.landing.runs.joined_chunks import JoinedChunks
 from wirebook.landing.runs.offsets import Offsets
+from wirebook.landing.runs.repeats import RepeatFinder, RepeatSearch
 from wirebook.landing.runs.target import TableEntry, load_tables
 from wirebook.landing.sources.byte_streams import SourceChanged
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
@@ -35,7 +36,7 @@ from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.all_formats import FORMATS
-from wirebook.landing.tables.evolution import EvolvingEngine
+from wirebook.landing.tables.evolution import EvolvingEngine, raw_records
 from wirebook.landing.tables.formats import NO_STAGING, PLAIN, FileLayout, StagedFile, TableSpool
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
 from wirebook.landing.tables.partitions import partition_of
@@ -70,8 +71,8 @@ class Job:
     Shape: `catalogue` is compressed JSON. `staging` is where tasks write files, None in a dry run. `progress_folder` is
     where they write how far they are. `tables` is the list of the target's tables, and `names` has those of other
     definitions as in `assign_names`; None leaves them to the engine. `table_settings` are those of the target.
-    `staging_policy` chooses the
-    tables whose rows are staged. With `dead_letters` the splits are row groups of dead-letter files.
+    `staging_policy` chooses the tables whose rows are staged. With `dead_letters` the splits are row groups of
+    dead-letter files. With `repeats`, events that have landed before enter the table of repeats.
     """
 
     factory: EngineFactory
@@ -87,6 +88,7 @@ class Job:
     staging_policy: StagingPolicy = NO_STAGING
     sizes: Sizes = DEFAULT_SIZES
     dead_letters: ReplaySelection | None = None
+    repeats: RepeatSearch | None = None
 
     @staticmethod
     def pack(catalogue: bytes) -> bytes:
@@ -113,7 +115,8 @@ class TaskResult(msgspec.Struct, kw_only=True):
     serialised Arrow schemas. `descriptions` are those of columns, of tables for which they have changed. `rows` counts
     rows by table; `staged` of them are in the staging table. In a replay, `unresolved` counts dead letters that were
     read and did not land. `bytes_read` is the size of the records, as in `Chunk.size`. Of a DataFrame, `offsets` are
-    the rows that were read, and `skipped` counts those that had landed before. `fault` is the (code, message, hint) of
+    the rows that were read, and `skipped` counts those that had landed before. `events` are those that repeat none of
+    an earlier batch, as in `repeats.EVENT_SCHEMA`, if repeats were searched. `fault` is the (code, message, hint) of
     the problem that stopped the task; `trace` is its traceback if it is an internal error.
     """
 
@@ -130,6 +133,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
     bytes_read: int = 0
     skipped: int = 0
     offsets: Offsets = {}
+    events: bytes = b""
     outcomes: dict[str, int] = {}
     reasons: dict[str, int] = {}
     fault: tuple[str, str, str | None] | None = None
@@ -223,6 +227,7 @@ class Task:
         self._job = job
         self._sizes, self._tally, self._progress_file = job.sizes, _Tally(), ProgressFile(job.progress_folder, name)
         self._name, self._prefix = name, f"{job.batch:06d}-{number:04d}-{name[:8]}"
+        self._repeats = RepeatFinder(job.repeats, FORMATS[job.format].column) if job.repeats else None
         self._waiting: JoinedChunks | None = None
         self._results: list[SplitResult | None] = []  # of the waiting chunks
 
@@ -328,7 +333,10 @@ class Task:
         with without_collector():
             landed = self._engine.land(chunk)
         self._check(chunk, landed)
+        read = landed
         landed, messages = waiting.restored(landed, FORMATS[self._job.format].column("_file"))
+        if self._repeats:
+            landed = self._repeats.separate(landed, read, partial(raw_records, chunk))
         self._tally.add(landed)
         self._tally.bytes_read += chunk.size
         self._stage(landed)
@@ -385,6 +393,8 @@ class Task:
         for table in [*self._tally.descriptions]:  # what the target knows need not be sent
             if table in self._tables and self._tables[table].traits.comments == self._tally.descriptions[table]:
                 del self._tally.descriptions[table]
+        if self._repeats:
+            counts["events"] = self._repeats.encoded()
         self._progress_file.finish(self._tally.read)
         return TaskResult(files=files, splits=splits, staged=dict(staged), **self._tally.totals(), **counts)
 

@@ -166,11 +166,13 @@ def _capture_records(batch: pa.RecordBatch, columns: InputColumns) -> pa.RecordB
 
 
 def _kafka_records(batch: pa.RecordBatch, columns: InputColumns) -> pa.RecordBatch:
-    """The columns of a Kafka source as those of a capture."""
+    """The columns of a Kafka source as those of a capture. The timestamp of a message is its time of receipt."""
     arrays = {"protocol": pa.repeat(pa.scalar("KAFKA"), len(batch))}
     for ours, theirs in columns.names.items():
         column = batch.column(theirs)
         arrays[ours] = _named_pairs(column) if ours == "headers" else column
+        if ours == "timestamp":
+            arrays["received"] = column
     return pa.RecordBatch.from_pydict(arrays)
 
 

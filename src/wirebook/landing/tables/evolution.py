@@ -22,7 +22,7 @@ from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA
 from wirebook.landing.tables.names import readable_name
 from wirebook.schema.arrays import cast
 
-__all__ = ["ColumnConflict", "EvolvingEngine", "conform", "evolve", "widens"]
+__all__ = ["ColumnConflict", "EvolvingEngine", "conform", "evolve", "raw_records", "widens"]
 
 Widens = Callable[[pa.DataType, pa.DataType], bool]
 """Whether a column of the first type can become one of the second without changing a value."""
@@ -157,7 +157,10 @@ class EvolvingEngine:
         blocks = [replace(block, names=tuple(tables[name] for name in block.names)) for block in landed.blocks]
         definitions = {tables[name]: xid for name, xid in landed.definitions.items()}
         descriptions = {tables[name]: columns for name, columns in landed.descriptions.items()}
-        return replace(landed, tables=BlockTables(blocks), definitions=definitions, descriptions=descriptions)
+        events = frozenset(tables[name] for name in landed.events)
+        return replace(
+            landed, tables=BlockTables(blocks), definitions=definitions, descriptions=descriptions, events=events
+        )
 
     def _followed(self, chunk: Chunk, landed: Landed) -> Landed:
         """The rows with the columns of their tables; rows that conflict become dead letters."""
@@ -221,7 +224,7 @@ def _as_dead_letters(chunk: Chunk, rows: pa.Table, definition: str, conflicts: l
     renamed = {"received": "_received", "protocol": "_protocol", "endpoint": "_endpoint"}
     sources = {name: renamed.get(name, name) for name in DEAD_LETTER_SCHEMA.names}
     columns: dict[str, Any] = {name: rows[source] for name, source in sources.items() if source in rows.column_names}
-    columns["raw"] = _raw(chunk, rows["_line"].to_numpy())
+    columns["raw"] = raw_records(chunk, rows["_line"].to_numpy())
     same = {"outcome": "unsupported", "definition": definition, "problems": problems, "near": []}
     columns |= {
         name: pa.array([value] * len(rows), DEAD_LETTER_SCHEMA.field(name).type) for name, value in same.items()
@@ -234,7 +237,7 @@ def _problem(conflict: ColumnConflict) -> dict[str, str | None]:
     return {"code": "columns-changed", "slot": conflict.column, "expected": before, "actual": str(conflict.now)}
 
 
-def _raw(chunk: Chunk, lines: Any) -> pa.Array:
+def raw_records(chunk: Chunk, lines: Any) -> pa.Array:
     """The records of these lines: as captured, or as lines of JSON for a Parquet capture."""
     assert chunk.numbers is not None
     places = pa.array(np.searchsorted(chunk.numbers, lines))

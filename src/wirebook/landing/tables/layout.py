@@ -24,8 +24,9 @@ from wirebook.schema.layout import REST
 
 DEAD_LETTERS = "dead_letters"
 RESOLVED = "resolved"
+REPEATED = "repeated"
 STAGED = "staged"
-NO_DEFINITION = (DEAD_LETTERS, RESOLVED, STAGED)
+NO_DEFINITION = (DEAD_LETTERS, REPEATED, RESOLVED, STAGED)
 """Tables that do not belong to a definition. No definition's table has such a name."""
 INSTANT = pa.timestamp("us", tz="UTC")
 PROVENANCE: dict[str, pa.DataType] = {
@@ -52,6 +53,20 @@ DEAD_LETTER_SCHEMA = pa.schema({
     "near": pa.list_(pa.struct({"definition": pa.string(), "problems": pa.list_(REASON)})),
     "_catalogue": pa.string(),
 })  # fmt: skip
+
+REPEATED_SCHEMA = pa.schema({
+    "_file": pa.string(),
+    "_line": pa.int64(),
+    "_index": pa.int32(),
+    "received": INSTANT,
+    "source": pa.string(),
+    "id": pa.string(),
+    "definition": pa.string(),
+    "table": pa.string(),
+    "raw": pa.binary(),
+    "_catalogue": pa.string(),
+})  # fmt: skip
+"""Events that have landed before: their place, `source` and `id`, the table that they did not enter, and the record."""
 
 RESOLVED_SCHEMA = pa.schema({
     "_file": pa.string(),

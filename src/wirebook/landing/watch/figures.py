@@ -67,6 +67,7 @@ class BatchFigures:
             "read": report.read,
             "landed": report.landed,
             "dead_lettered": report.dead_lettered,
+            "repeated": report.repeated,
             "skipped": report.skipped,
             "rate": round(report.read / report.seconds, 1) if report.seconds else 0.0,
             "outcomes": {outcome: count for outcome, count in sorted(report.outcomes.items()) if count},

@@ -87,7 +87,12 @@ class StreamMetrics(Collector):
 
     def _metrics(self) -> Iterator[Metric]:
         for name, counts, label, text in (
-            ("messages", self._outcomes, "outcome", "Messages that landed or became dead letters, by outcome."),
+            (
+                "messages",
+                self._outcomes,
+                "outcome",
+                "Messages read, by outcome; events that had landed: repeated.",
+            ),
             ("landed", self._definitions, "definition", "Messages that landed, by definition."),
             ("dead_letters", self._codes, "code", "Dead letters by problem code; one with two codes counts twice."),
         ):

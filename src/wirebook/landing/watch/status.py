@@ -20,7 +20,7 @@ from wirebook.landing.job import name_and_epoch
 from wirebook.landing.runs.target import Manifest, Target
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.stores.records import Holder
-from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED
+from wirebook.landing.tables.layout import DEAD_LETTERS, REPEATED, RESOLVED
 from wirebook.landing.watch.figures import percentile, timestamp
 from wirebook.problems import Problem, WirebookError
 
@@ -39,6 +39,7 @@ class LastBatches:
     read: int
     landed: int
     dead_lettered: int
+    repeated: int
     outcomes: Counter[str]
     reasons: Counter[str]
     bytes_read: int
@@ -57,8 +58,9 @@ class LastBatches:
         return LastBatches(
             batches=len(manifests),
             read=sum(manifest.read for manifest in manifests if not manifest.is_replay),
-            landed=rows.total() - rows[DEAD_LETTERS] - rows[RESOLVED],
+            landed=rows.total() - rows[DEAD_LETTERS] - rows[RESOLVED] - rows[REPEATED],
             dead_lettered=rows[DEAD_LETTERS],
+            repeated=rows[REPEATED],
             outcomes=_sum(manifest.outcomes for manifest in manifests if not manifest.is_replay),
             reasons=_sum(run.reasons for run in runs),
             bytes_read=sum(run.bytes_read for run in runs),
@@ -70,7 +72,7 @@ class LastBatches:
 
     def to_dict(self) -> dict[str, Any]:
         """The sum as JSON."""
-        counts = {name: getattr(self, name) for name in ("batches", "read", "landed", "dead_lettered")}
+        counts = {name: getattr(self, name) for name in ("batches", "read", "landed", "dead_lettered", "repeated")}
         by_name = {"outcomes": _plain(self.outcomes), "reasons": _plain(self.reasons)}
         names = ("bytes_read", "bytes_written", "rate", "p50_seconds", "p95_seconds")
         return counts | by_name | {name: getattr(self, name) for name in names}
@@ -80,10 +82,10 @@ class LastBatches:
 class TargetStatus:
     """What the records of a target say.
 
-    Shape: `read`, `landed`, `dead_lettered` and `resolved` are about all batches, as in `RunStatistics`. `last` is the
-    newest batch, `pending` the number of a batch that was begun and is not finished. `name` and `epoch` are those of
-    the last batch's catalogue. `holder` is who holds the target or held it last. `streams` are the figures of the last
-    batch of each streaming query. `problems` are the tables whose files are set aside.
+    Shape: `read`, `landed`, `dead_lettered`, `repeated` and `resolved` are about all batches, as in `RunStatistics`.
+    `last` is the newest batch, `pending` the number of a batch that was begun and is not finished. `name` and `epoch`
+    are those of the last batch's catalogue. `holder` is who holds the target or held it last. `streams` are the figures
+    of the last batch of each streaming query. `problems` are the tables whose files are set aside.
     """
 
     target: str
@@ -92,6 +94,7 @@ class TargetStatus:
     read: int
     landed: int
     dead_lettered: int
+    repeated: int
     resolved: int
     last: Manifest | None
     name: str | None
@@ -113,7 +116,7 @@ class TargetStatus:
         """The status as JSON."""
         last, run = self.last, self.last.run if self.last else None
         holder = self.holder and {"owner": self.holder.owner, "running": self.holder.is_running}
-        names = ("batches", "read", "landed", "dead_lettered", "resolved")
+        names = ("batches", "read", "landed", "dead_lettered", "repeated", "resolved")
         return {
             "target": self.target,
             "format": self.format,
@@ -173,8 +176,9 @@ def target_status(folder: AnyPath, recent: int = 20) -> TargetStatus:
         format=table_format,
         batches=batches,
         read=read,
-        landed=rows.total() - rows[DEAD_LETTERS] - rows[RESOLVED],
+        landed=rows.total() - rows[DEAD_LETTERS] - rows[RESOLVED] - rows[REPEATED],
         dead_lettered=rows[DEAD_LETTERS] - rows[RESOLVED],
+        repeated=rows[REPEATED],
         resolved=rows[RESOLVED],
         last=last,
         **_catalogue(target, last),

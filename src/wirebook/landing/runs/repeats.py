@@ -1,0 +1,303 @@
+"""Repeats: events that have landed before, or occur earlier in their batch, within a window of time.
+
+A task finds the repeats of events of earlier batches, whose keys are in files of the target, and those within the task.
+The driver finds those between tasks: then the batch runs again with its choice, which is that of the smallest place.
+
+Spec: docs/how-to/deduplicate.md; docs/decisions/0209
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirebook.landing.chunks import BlockTables, Landed, Numbers, TableBlock
+from wirebook.landing.runs.event_keys import (
+    MERGE_RATIO,
+    EventIndex,
+    EventKeys,
+    Mask,
+    find_in,
+    first_of_each,
+    load_keys,
+    read_keys,
+    same_events,
+)
+from wirebook.landing.stores.locations import Location
+from wirebook.landing.stores.records import Records
+from wirebook.landing.tables.layout import REPEATED, REPEATED_SCHEMA
+
+__all__ = ["Deduplication", "RepeatFinder", "RepeatSearch", "SeenEvents", "delete_unneeded", "record_events", "settle"]
+
+KEY_FOLDER = "events"
+PLACE = ("_file", "_line", "_index")
+ANY_TIME = 1 << 32
+"""A window in which all events are."""
+EVENT_SCHEMA = pa.schema({
+    "high": pa.uint64(),
+    "rest": pa.uint64(),
+    "_file": pa.dictionary(pa.int32(), pa.string()),
+    "_line": pa.int64(),
+    "_index": pa.int32(),
+    "kept": pa.bool_(),
+})  # fmt: skip
+"""The events of a task that do not repeat one of an earlier batch: key, place, and whether the task landed them."""
+
+
+class Deduplication(msgspec.Struct, frozen=True, kw_only=True):
+    """How a batch finds repeats.
+
+    Units: `window` in seconds. `begun` is when the batch began, in seconds since 1970: a message without a time of
+    receipt, or with a later one, counts as received then.
+    """
+
+    window: int
+    begun: int
+
+
+class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of keys: its number of events, and the second at which the last of them was received."""
+
+    name: str
+    events: int
+    newest: int
+
+
+class SeenEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """The events that the target remembers. Those received more than the window before `horizon` are forgotten.
+
+    Shape: `files` are ordered by size, largest first. `horizon` is in seconds since 1970: of each batch, the file or
+    partition that is furthest behind counts.
+    """
+
+    files: list[KeyFile] = []
+    horizon: int = 0
+
+    def locations(self, records: Records) -> tuple[Location, ...]:
+        return tuple(records.location(f"{KEY_FOLDER}/{file.name}") for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatSearch:
+    """What the tasks of a batch share. `known` are the files of keys of earlier batches; `chosen` has the events, as
+    from `settle`, that land of those that several tasks have."""
+
+    deduplication: Deduplication
+    known: tuple[Location, ...] = ()
+    chosen: bytes = b""
+
+
+# -- in a task ------------------------------------------------------------------------------------------------------
+
+
+class RepeatFinder:
+    """Finds the repeats of a task. `column` returns the name of a column in the table format."""
+
+    def __init__(self, search: RepeatSearch, column: Callable[[str], str]) -> None:
+        self._search, self._column = search, column
+        self._window = search.deduplication.window
+        self._landed = EventIndex()
+        self._files: dict[str, int] = {}
+        self._events: list[pa.RecordBatch] = []
+
+    @cached_property
+    def _chosen(self) -> tuple[EventKeys, set[tuple[int, int, str, int, int]]]:
+        """The keys of the events that the driver has decided about, and keys and places of those that land."""
+        events = decoded([self._search.chosen])
+        keys = keys_of(events)
+        places = zip(*(events[name].to_pylist() for name in PLACE), strict=True)
+        pairs = zip(keys.high.tolist(), keys.low.tolist(), places, strict=True)
+        return keys.merged(), {(high, low, *place) for high, low, place in pairs}
+
+    def separate(self, landed: Landed, read: Landed, raw: Callable[[Numbers], pa.Array]) -> Landed:
+        """Move the rows of repeats to the table of repeats.
+
+        `read` is the same with the lines of the chunk that was read, of which `raw` returns the records.
+        """
+        blocks = [*landed.blocks]
+        own = [number for number, block in enumerate(blocks) if block.names[0] in landed.events and len(block.rows)]
+        if not own:
+            return landed
+        names = {name: self._column(name) for name in (*PLACE, "_received", "ce_source", "ce_id")}
+        selected = [blocks[number].rows.select([*names.values()]).rename_columns([*names]) for number in own]
+        rows = pa.concat_tables(selected).combine_chunks()
+        lines: Numbers = np.concatenate([read.blocks[number].rows["_line"].to_numpy() for number in own])
+        order = np.lexsort((rows["_index"].to_numpy(), lines))
+        is_identified: Mask = pc.and_(rows["ce_source"].is_valid(), rows["ce_id"].is_valid()).to_numpy()
+        order = order[is_identified[order]]
+        repeated = np.zeros(len(rows), np.bool_)
+        repeated[order] = self._repeated(rows.take(pa.array(order)).combine_chunks())
+        if not repeated.any():
+            return landed
+        moved = []
+        for number, is_repeat in zip(
+            own, np.split(repeated, np.cumsum([len(part) for part in selected])[:-1]), strict=True
+        ):
+            block = blocks[number]
+            if is_repeat.any():
+                of_block = raw(read.blocks[number].rows["_line"].to_numpy()[is_repeat])
+                moved.append(self._rows(block, is_repeat, of_block, landed))
+                bounds = np.concatenate(([0], np.cumsum(~is_repeat)))[block.bounds]
+                blocks[number] = TableBlock(block.names, bounds, block.rows.filter(pa.array(~is_repeat)))
+        count = int(repeated.sum())
+        outcomes = dict(landed.outcomes)
+        outcomes["matched"] -= count
+        outcomes[REPEATED] = count
+        return replace(
+            landed, tables=BlockTables([*blocks, TableBlock.of(REPEATED, pa.concat_tables(moved))]), outcomes=outcomes
+        )
+
+    def _repeated(self, rows: pa.Table) -> Mask:
+        """A mask of the rows that are repeats."""
+        begun = self._search.deduplication.begun
+        received = rows["_received"].cast(pa.int64()).combine_chunks()
+        seconds = pc.fill_null(received, begun * 1_000_000).to_numpy() // 1_000_000
+        sources, ids = rows["ce_source"].combine_chunks(), rows["ce_id"].combine_chunks()
+        keys = EventKeys.of(sources, ids, np.minimum(seconds, begun))
+        is_known = find_in(load_keys(self._search.known), keys, self._window)
+        new = np.flatnonzero(~is_known)
+        keys, places = keys.take(new), rows.select(PLACE).take(pa.array(new)).combine_chunks()
+        kept = ~self._landed.find(keys, self._window)
+        candidates = np.flatnonzero(kept)
+        kept[candidates] = first_of_each(keys.take(candidates), self._window)
+        if self._search.chosen:
+            self._obey(keys, places, kept)
+        self._landed.add(keys.take(kept))
+        columns = [keys.high, keys.rest, self._encoded(places["_file"]), places["_line"], places["_index"], kept]
+        arrays = [
+            array.combine_chunks() if isinstance(array, pa.ChunkedArray) else pa.array(array) for array in columns
+        ]
+        self._events.append(pa.RecordBatch.from_arrays(arrays, schema=_NUMBERED))
+        repeated = is_known
+        repeated[new] = ~kept
+        return repeated
+
+    def _obey(self, keys: EventKeys, places: pa.Table, kept: Mask) -> None:
+        """Apply the choice of the driver to `kept`."""
+        chosen, landing = self._chosen
+        rows = np.flatnonzero(chosen.find(keys, ANY_TIME))
+        decided, of_rows = keys.take(rows), places.take(pa.array(rows))
+        columns = [decided.high.tolist(), decided.low.tolist(), *(of_rows[name].to_pylist() for name in PLACE)]
+        kept[rows] = [event in landing for event in zip(*columns, strict=True)]
+
+    def _encoded(self, files: pa.ChunkedArray) -> pa.Array:
+        """The number of each file in `_files`."""
+        encoded = files.combine_chunks().dictionary_encode()
+        numbers = [self._files.setdefault(file, len(self._files)) for file in encoded.dictionary.to_pylist()]
+        return pa.array(numbers, pa.int32()).take(encoded.indices)
+
+    def _rows(self, block: TableBlock, is_repeat: Mask, raw: pa.Array, landed: Landed) -> pa.Table:
+        """The rows of the table of repeats."""
+        rows = block.rows.filter(pa.array(is_repeat))
+        counts = np.diff(block.bounds)
+        tables = pa.array(block.names, pa.string()).take(pa.array(np.repeat(np.arange(len(counts)), counts)[is_repeat]))
+        sources = {"received": "_received", "source": "ce_source", "id": "ce_id"}
+        columns = {name: rows[self._column(sources.get(name, name))] for name in (*PLACE, *sources, "_catalogue")}
+        names = [landed.definitions.get(table) for table in tables.to_pylist()]
+        columns |= {"definition": pa.array(names, pa.string()), "table": tables, "raw": raw}
+        typed = [columns[field.name].cast(field.type) for field in REPEATED_SCHEMA]
+        return pa.Table.from_arrays(typed, [self._column(field.name) for field in REPEATED_SCHEMA])
+
+    def encoded(self) -> bytes:
+        """The events of the task, as in `EVENT_SCHEMA`."""
+        files = pa.array([*self._files], pa.string())
+        rows = pa.Table.from_batches(self._events, _NUMBERED).combine_chunks()
+        indices = rows["_file"].combine_chunks() if len(rows) else pa.array([], pa.int32())
+        dictionary = pa.DictionaryArray.from_arrays(indices, files)
+        return encode(rows.set_column(2, EVENT_SCHEMA.field("_file"), dictionary))
+
+
+_NUMBERED = EVENT_SCHEMA.set(2, pa.field("_file", pa.int32()))
+
+
+# -- on the driver --------------------------------------------------------------------------------------------------
+
+
+def encode(events: pa.Table) -> bytes:
+    """Events as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, events.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(events)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def decoded(parts: Iterable[bytes]) -> pa.Table:
+    """The events of several tasks."""
+    tables = [pa.ipc.open_stream(part).read_all() for part in parts if part]
+    return pa.concat_tables([EVENT_SCHEMA.empty_table(), *tables]).unify_dictionaries().combine_chunks()
+
+
+def keys_of(events: pa.Table) -> EventKeys:
+    """The keys of events."""
+    return EventKeys(events["high"].to_numpy(), events["rest"].to_numpy())
+
+
+def settle(parts: Iterable[bytes], window: int) -> bytes | None:
+    """Decide which events land, where the tasks of a batch landed others: those at the smallest places, by file, line
+    and index. None if every task landed the right ones."""
+    events = decoded(parts)
+    dropped = np.flatnonzero(~events["kept"].to_numpy())
+    rows = np.unique(np.concatenate([dropped, *same_events(keys_of(events))]))
+    if not len(rows):
+        return None
+    several = events.take(pa.array(rows))
+    several = several.set_column(2, "_file", several["_file"].cast(pa.string()))
+    several = several.sort_by([(name, "ascending") for name in PLACE])
+    keys = keys_of(several)
+    kept = first_of_each(keys, window)
+    is_wrong = kept != several["kept"].to_numpy()
+    if not is_wrong.any():
+        return None
+    groups = [group for group in same_events(keys) if is_wrong[group].any()]
+    rows = np.unique(np.concatenate([np.flatnonzero(is_wrong), *groups]))
+    landing = several.take(pa.array(rows[kept[rows]]))
+    return encode(landing.set_column(2, "_file", landing["_file"].dictionary_encode()))
+
+
+def record_events(records: Records, seen: SeenEvents, batch: int, parts: Iterable[bytes], window: int) -> SeenEvents:
+    """Write the keys of the events that a batch lands, merged with small files of earlier ones; returns what the target
+    remembers once the batch is committed.
+
+    Raises: unwritable-target, store-failed
+    """
+    events = decoded(parts)
+    landing = keys_of(events.filter(events["kept"]))
+    latest = _latest_by_file(events)
+    horizon = max(seen.horizon, min(latest, default=0))
+    oldest = horizon - window
+    files = [file for file in seen.files if file.newest >= oldest]
+    new = landing.merged()
+    while files and files[-1].events <= MERGE_RATIO * len(new):
+        new = read_keys(records.location(f"{KEY_FOLDER}/{files.pop().name}")).merged(new)
+    new = new.take(new.seconds >= oldest)
+    if len(new):
+        name = f"{batch}-{uuid.uuid4().hex[:8]}.keys"
+        records.write(f"{KEY_FOLDER}/{name}", new.to_bytes())
+        files.append(KeyFile(name=name, events=len(new), newest=int(new.seconds.max())))
+    return SeenEvents(files=files, horizon=horizon)
+
+
+def _latest_by_file(events: pa.Table) -> list[int]:
+    """When the last event of each file was received."""
+    seconds = pa.array(keys_of(events).seconds)
+    files = pa.table({"file": events["_file"].combine_chunks().indices, "second": seconds}) if len(events) else None
+    return files.group_by("file").aggregate([("second", "max")])["second_max"].to_pylist() if files else []
+
+
+def delete_unneeded(records: Records, seen: SeenEvents) -> None:
+    """Delete the files that the target no longer needs: merged ones, expired ones, and those of runs that were killed.
+
+    Raises: OSError, store-failed
+    """
+    needed = {file.name for file in seen.files}
+    for name in records.names(KEY_FOLDER):
+        if name not in needed:
+            records.delete(f"{KEY_FOLDER}/{name}")
