@@ -22,6 +22,7 @@ from wirebook.landing.job import catalogue_of, land, replay
 from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.report.show import tables_in
 from wirebook.landing.runs.batches import RunSettings
+from wirebook.landing.runs.checks import Tasks
 from wirebook.landing.runs.engine import engine_for
 from wirebook.landing.runs.event_keys import EventIndex, EventKeys, first_of_each, read_keys
 from wirebook.landing.runs.frame_task import FrameInput, run_frame_task
@@ -316,6 +317,31 @@ def test_kill_of_a_landing_of_files(workspace: Workspace) -> None:
     assert landed(workspace) == [("a", 1, 0), ("a", 2, 0)]
 
 
+def test_processes_that_read_the_same_events_agree(workspace: Workspace) -> None:
+    """Each event is in two files, which two processes read."""
+    padding = "x" * 300
+    events = [line(f"{number}{padding}", 0) for number in range(2500)]
+    workspace.write("a", b"\n".join(events) + b"\n")
+    workspace.write("b", b"\n".join(reversed(events)) + b"\n")
+    options: Any = {"runner": CountingRunner(2), "deduplicate": HOUR}
+    report = land(workspace.source, Catalog.load(DOCUMENT), workspace.to, **options)
+    check_counted(workspace, report, read=5000, landing=2500, repeats=2500)
+    assert landed(workspace) == [("a", number, 0) for number in range(1, 2501)]
+    assert options["runner"].tasks == [2, 2], "the batch is read twice"
+
+
+class CountingRunner(LocalRunner):
+    """Counts the tasks of each job."""
+
+    def __init__(self, parallelism: int) -> None:
+        super().__init__(parallelism)
+        self.tasks: list[int] = []
+
+    def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
+        self.tasks.append(len(tasks))
+        return super().__call__(job, tasks)
+
+
 # -- formats, stores, and what else reads the target ------------------------------------------------------------------
 
 
@@ -371,6 +397,16 @@ def test_events_beyond_the_window_are_forgotten(workspace: Workspace) -> None:
         assert len(seen.files) <= 3
         assert sum(file.events for file in seen.files) <= 2 * 7 * 5
     assert seen.horizon == int((START + timedelta(minutes=390)).timestamp())
+
+
+def test_file_of_keys_that_is_lost_or_cut_is_named(workspace: Workspace) -> None:
+    land_parts(workspace.to, rows([line("1", 0)], "a"))
+    (file,) = (workspace.to / "_wirebook" / "events").iterdir()
+    for damage in (lambda: file.write_bytes(file.read_bytes()[:9]), file.unlink):
+        damage()
+        with pytest.raises(WirebookError, match=rf"broken-target: cannot read the events that have landed in '{file}'"):
+            land_parts(workspace.to, rows([line("1", 1)], "b"))
+    assert land_parts(workspace.to, rows([line("1", 1)], "b"), window=None).landed == 1
 
 
 def test_partition_that_is_behind_is_remembered(workspace: Workspace) -> None:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from wirebook.landing.chunks import Numbers
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import ObjectPath
+from wirebook.problems import Problem, WirebookError
 
 __all__ = [
     "MERGE_RATIO",
@@ -168,7 +169,7 @@ def same_events(keys: EventKeys) -> list[Numbers]:
 def load_keys(files: tuple[Location, ...]) -> list[EventKeys]:
     """The keys in files that are never replaced. Each process reads an object once.
 
-    Raises: OSError, store-failed
+    Raises: broken-target, store-failed
     """
     for old in _loaded.keys() - set(files):
         del _loaded[old]
@@ -181,8 +182,13 @@ def load_keys(files: tuple[Location, ...]) -> list[EventKeys]:
 def read_keys(file: Location) -> EventKeys:
     """The keys in a file. One in a folder is mapped into memory, which all processes of a machine share.
 
-    Raises: OSError, store-failed
+    Raises: broken-target, store-failed
     """
-    if isinstance(file, ObjectPath):
-        return EventKeys.from_words(np.frombuffer(file.read_bytes(), "<u8"))
-    return EventKeys.from_words(np.memmap(file, "<u8", "r"))
+    try:
+        if isinstance(file, ObjectPath):
+            return EventKeys.from_words(np.frombuffer(file.read_bytes(), "<u8"))
+        return EventKeys.from_words(np.memmap(file, "<u8", "r"))
+    except (OSError, ValueError) as error:
+        message = f"cannot read the events that have landed in '{file}': {error}"
+        hint = "restore the file, or land without --deduplicate"
+        raise WirebookError(Problem("broken-target", message, file=str(file), hint=hint)) from error

@@ -266,7 +266,7 @@ def record_events(records: Records, seen: SeenEvents, batch: int, parts: Iterabl
     """Write the keys of the events that a batch lands, merged with small files of earlier ones; returns what the target
     remembers once the batch is committed.
 
-    Raises: unwritable-target, store-failed
+    Raises: broken-target, unwritable-target, store-failed
     """
     events = decoded(parts)
     landing = keys_of(events.filter(events["kept"]))
