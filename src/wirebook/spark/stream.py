@@ -47,6 +47,9 @@ RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 METRICS_DEFECT: Final = 'Cannot invoke "scala.collection.IterableOps.map(scala.Function1)" because the return value'
 """Spark 4.1 fails so after it has committed the first batch, if that one had been begun by an earlier run
 (KafkaMicroBatchStream.metrics). Starting the query again suffices."""
+SMALL_BATCH: Final = 20_000
+"""One task lands a batch if the batch before it had at most so many messages: a file costs as much as a hundred of
+them, and every task writes one for each table. After a quiet time, one large batch is landed so, too."""
 SETTINGS: Final = {
     "spark.sql.streaming.numRecentProgressUpdates": "20",
     "spark.sql.redaction.options.regex": "(?i)url|password|jaas|secret|token|keystore|truststore",
@@ -103,6 +106,7 @@ class _Batches:
         self.failure: Exception | None = None
         self.has_landed = False
         """Whether the query that was started last has landed a batch."""
+        self._is_small = False
 
     def land(self, frame: DataFrame, number: int) -> None:
         """Land one batch; Spark calls it again if it raises."""
@@ -112,11 +116,11 @@ class _Batches:
             started = datetime.now(UTC)
             try:
                 catalog = self._live.refresh()
-                report = self._land_when_free(frame, number, catalog)
+                report = self._land_when_free(frame.coalesce(1) if self._is_small else frame, number, catalog)
             except Exception as error:
                 self.failure = error
                 raise
-            self.has_landed = True
+            self.has_landed, self._is_small = True, report.read + report.skipped <= SMALL_BATCH
             name, epoch = name_and_epoch(catalog.registry.document)
             self.landed[number] = BatchFigures(
                 number=number,

@@ -216,9 +216,9 @@ class Batches:
         if xid is None:
             return NO_TRAITS
         options, old = settings.of(xid), before.traits if before else NO_TRAITS
-        schema = pa.ipc.read_schema(pa.py_buffer(arrow))
+        day = old.day if before else partition_of(options.partition, pa.ipc.read_schema(pa.py_buffer(arrow)))
         return TableTraits(
-            day=old.day if before else partition_of(options.partition, schema),
+            day=day,
             properties=options.properties or {},
             description=self.catalogue.describe(xid) or old.description,
             comments=old.comments if descriptions is None else descriptions,

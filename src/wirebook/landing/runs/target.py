@@ -140,7 +140,13 @@ class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.arrow)))
+        return _decoded(self.arrow)
+
+
+@lru_cache(maxsize=1024)
+def _decoded(arrow: str) -> pa.Schema:
+    """A schema from base64. Cached, because a stream asks for the same ones in each batch."""
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(arrow)))
 
 
 @lru_cache(maxsize=1024)
@@ -423,8 +429,10 @@ class Target:
         """
         tables = self.tables() | {table.table: table for table in manifest.tables}
         files = dict(by_table(manifest.files))
-        with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
-            run = pool.map if isinstance(self.root, ObjectPath) else map
+        is_store = isinstance(self.root, ObjectPath)
+        at_once = OBJECTS_AT_ONCE if is_store else FORMATS[manifest.format].tables_at_once
+        with ThreadPoolExecutor(at_once) as pool:
+            run = pool.map if at_once > 1 else map
             for _ in run(lambda table: self._enter(manifest, tables[table], files[table], again=again), files):
                 self.at("moved")
         if manifest.tables:

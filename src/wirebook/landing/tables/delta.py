@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlparse
+from urllib.parse import quote, unquote, urlparse
 
 import orjson
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
 from wirebook.landing.tables.comments import with_comments
+from wirebook.landing.tables.delta_append import APPLICATION, LogEnd
 from wirebook.landing.tables.delta_statistics import file_statistics
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DeltaFormat"]
 
-APPLICATION = "wirebook"
 STORAGE = {"allow_http": "true"}
 """Options of the object store; credentials and addresses come from the environment or the instance."""
 
@@ -47,6 +48,9 @@ class DeltaFormat(ParquetFormat):
     """A folder of Parquet files with a ``_delta_log``, which lists the files of the table."""
 
     name = "delta"
+
+    def __init__(self) -> None:
+        self._ends: dict[Location, LogEnd] = {}
 
     def check(self, root: Location) -> None:  # noqa: ARG002 (any)
         library("deltalake")
@@ -82,19 +86,29 @@ class DeltaFormat(ParquetFormat):
         from deltalake import DeltaTable  # noqa: PLC0415 (an extra)
         from deltalake.exceptions import DeltaError, TableNotFoundError  # noqa: PLC0415
 
-        started = time.time()
+        started, new_end = time.time(), None
         place_files(folder, files)
+        actions = _actions(folder, files, traits.day)
+        end = self._ends.get(folder)
+        if end is not None and end.append(batch, actions, schema, traits):
+            return
+        self._ends.pop(folder, None)
         try:
             try:
                 table = DeltaTable(str(folder), storage_options=STORAGE)
             except TableNotFoundError:
-                _create(folder, batch, files, schema, traits)
+                _create(folder, batch, actions, schema, traits)
             else:
                 if (table.transaction_version(APPLICATION) or 0) < batch:
-                    _append(table, batch, _actions(folder, files, traits.day), schema, traits)
+                    _append(table, batch, actions, schema, traits)
+                    if isinstance(folder, Path):
+                        table.update_incremental()
+                        new_end = LogEnd.of(folder / "_delta_log", table, batch, schema, traits)
         except DeltaError as error:
             raise CommitFailed(str(error)) from error
         sync_new(folder / "_delta_log", started)
+        if new_end is not None:
+            self._ends[folder] = new_end
 
     def files(self, folder: Location) -> list[Location]:
         from deltalake import DeltaTable  # noqa: PLC0415
@@ -132,7 +146,9 @@ def _small_files(table: DeltaTable, target_bytes: int) -> int:
     return small if small > 1 else 0
 
 
-def _create(folder: Location, batch: int, files: Sequence[Location], schema: pa.Schema, traits: TableTraits) -> None:
+def _create(
+    folder: Location, batch: int, actions: list[dict[str, Any]], schema: pa.Schema, traits: TableTraits
+) -> None:
     from deltalake import Schema  # noqa: PLC0415
     from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
 
@@ -143,7 +159,7 @@ def _create(folder: Location, batch: int, files: Sequence[Location], schema: pa.
     create_table_with_add_actions(
         str(folder),
         Schema.from_arrow(columns),
-        _actions(folder, files, day),
+        _add_actions(actions),
         partition_by=None if day is None else [day.column],
         configuration=traits.properties or None,
         description=traits.description,
@@ -152,7 +168,9 @@ def _create(folder: Location, batch: int, files: Sequence[Location], schema: pa.
     )
 
 
-def _append(table: DeltaTable, batch: int, actions: list[Any], schema: pa.Schema, traits: TableTraits) -> None:
+def _append(
+    table: DeltaTable, batch: int, actions: list[dict[str, Any]], schema: pa.Schema, traits: TableTraits
+) -> None:
     """Add files that the table does not have. New columns, comments and properties are set in transactions before,
     which may succeed alone."""
     from deltalake import Field, Schema  # noqa: PLC0415
@@ -176,7 +194,7 @@ def _append(table: DeltaTable, batch: int, actions: list[Any], schema: pa.Schema
     }:
         table.alter.set_table_properties(changed)
     table.create_write_transaction(
-        actions,
+        _add_actions(actions),
         "append",
         table.schema(),
         partition_by=current.partition_columns or None,
@@ -190,15 +208,35 @@ def _properties(batch: int) -> Any:
     return CommitProperties(app_transactions=[Transaction(APPLICATION, batch)])
 
 
-def _actions(folder: Location, files: Sequence[Location], day: DayPartition | None) -> list[Any]:
+def _add_actions(actions: list[dict[str, Any]]) -> list[Any]:
     from deltalake.transaction import AddAction  # noqa: PLC0415
 
+    return [
+        AddAction(
+            unquote(action["path"]),
+            action["size"],
+            action["partitionValues"],
+            action["modificationTime"],
+            action["dataChange"],
+            action["stats"],
+        )
+        for action in actions
+    ]
+
+
+def _actions(folder: Location, files: Sequence[Location], day: DayPartition | None) -> list[dict[str, Any]]:
+    """The actions that add files, as in the log."""
     actions = []
     for file in files:
         size, modified = size_and_time(folder / file.name)
         statistics = file_statistics(pq.read_metadata(parquet_source(folder / file.name)))
-        encoded = orjson.dumps(statistics).decode()  # without escapes, some of which readers misread
         value = day_in_name(file.name)
-        partition = {} if day is None else {day.column: None if value == NO_DAY else value}
-        actions.append(AddAction(file.name, size, partition, modified, True, encoded))
+        actions.append({
+            "path": quote(file.name),
+            "partitionValues": {} if day is None else {day.column: None if value == NO_DAY else value},
+            "size": size,
+            "modificationTime": modified,
+            "dataChange": True,
+            "stats": orjson.dumps(statistics).decode(),  # without escapes, some of which readers misread
+        })  # fmt: skip
     return actions

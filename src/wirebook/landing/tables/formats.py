@@ -6,8 +6,9 @@ A commit is idempotent per table and batch: repeating it, completely or in part,
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,6 +59,8 @@ STAGED_PIECE = 4 << 20
 """Bytes of staged rows per write, so that readers of one table can skip the others."""
 MAX_DAYS = 400
 """Days of a table that get files in a task."""
+CLOSED_AT_ONCE = 8
+"""Files that are closed at once at the end of a task."""
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -152,6 +155,8 @@ class TableFormat(Protocol):
 
     name: str
     suffix: str
+    tables_at_once: int
+    """How many tables of a folder may be committed at once; most of the time of a commit is waiting for the disk."""
 
     def check(self, root: Location) -> None:
         """Check that the packages of the format are installed, and that it can be written to `root`.
@@ -207,6 +212,7 @@ class ParquetFormat:
 
     name = "parquet"
     suffix = ".parquet"
+    tables_at_once = 8
 
     def check(self, root: Location) -> None:
         if isinstance(root, ObjectPath):
@@ -422,6 +428,9 @@ class TableSpool:
         self._blocks: list[HeldRows] = []
         self._held = 0  # bytes of the blocks: one stays in memory until all of its rows are written
         self._open: dict[tuple[str, str | None], tuple[TableWriter, Location, int]] = {}
+        self._created = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._closing: deque[Future[StagedFile]] = deque()
 
     @cached_property
     def staged_schema(self) -> pa.Schema:
@@ -452,11 +461,13 @@ class TableSpool:
     def finish(self) -> list[StagedFile]:
         """Write and close everything; returns the files of the task."""
         self._stage_small()
-        staged = self._numbers_of([STAGED], {})
-        own = np.flatnonzero(self._rows)
-        self._write(own[own != staged], is_last=True)  # may stage some of the rows
-        self._write(staged)
-        self._close_all()
+        with ThreadPoolExecutor(CLOSED_AT_ONCE) as self._pool:
+            staged = self._numbers_of([STAGED], {})
+            own = np.flatnonzero(self._rows)
+            self._write(own[own != staged], is_last=True)  # may stage some of the rows
+            self._write(staged)
+            self._close_all()
+            self.files += [file.result() for file in self._closing]
         return self.files
 
     def _numbers_of(self, tables: Sequence[str], definitions: Mapping[str, str]) -> Numbers:
@@ -603,19 +614,30 @@ class TableSpool:
         table, day = key
         if len(self._open) >= self.max_open:
             self._close(next(iter(self._open)))
-        folder = self._folder / table
-        if not isinstance(folder, ObjectPath):
+        folder = self._folder / table if isinstance(self._folder, ObjectPath) else self._folder
+        if isinstance(folder, Path):
             folder.mkdir(parents=True, exist_ok=True)
         of_day = "" if day is None else day_suffix(day)
-        path = folder / f"{self._prefix}-{len(self.files) + len(self._open)}{of_day}{self._format.suffix}"
+        path = folder / f"{self._prefix}-{self._created}{of_day}{self._format.suffix}"
+        self._created += 1
         if options.descriptions is not None:
             schema = with_comments(schema, options.descriptions, b"comment")
         return self._format.open(path, schema, options.row_group_rows), path, 0
 
     def _close(self, key: tuple[str, str | None]) -> None:
-        writer, path, rows = self._open.pop(key)
+        """Close a file; at the end of the task in another thread, because that is mostly waiting for the disk."""
+        file = self._open.pop(key)
+        if self._pool is None:
+            self.files.append(self._closed(key, *file))
+            return
+        self._closing.append(self._pool.submit(self._closed, key, *file))
+        if len(self._closing) > self.max_open:
+            self.files.append(self._closing.popleft().result())
+
+    def _closed(self, key: tuple[str, str | None], writer: TableWriter, path: Location, rows: int) -> StagedFile:
         writer.close()
-        self.files.append(StagedFile(key[0], f"{self._base}{key[0]}/{path.name}", rows, writer.size))
+        place = f"{key[0]}/{path.name}" if isinstance(path, ObjectPath) else path.name
+        return StagedFile(key[0], f"{self._base}{place}", rows, writer.size)
 
     def _close_all(self, table: str | None = None) -> None:
         """Close the files of a table, or all."""

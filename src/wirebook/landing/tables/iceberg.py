@@ -78,6 +78,7 @@ class IcebergFormat(ParquetFormat):
     """A folder of Parquet files with ``metadata``, which lists the files of the table."""
 
     name = "iceberg"
+    tables_at_once = 1  # the catalogue may be a file of SQLite
 
     def check(self, root: Location) -> None:
         """Check also that a catalogue of a team answers. Raises: also iceberg-catalog-failed"""
