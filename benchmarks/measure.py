@@ -46,30 +46,31 @@ def _read(pid: str) -> _Process:
     return _Process(int(values[1]), head.partition("(")[2], ticks, int(values[19]), int(values[21]) * PAGE)
 
 
-def family() -> dict[int, _Process]:
-    """This process and its descendants."""
+def family(root: int | None = None) -> dict[int, _Process]:
+    """This process, or another one, and its descendants."""
     everything = _processes()
-    members = {os.getpid()}
+    members = {root or os.getpid()}
     while grown := {pid for pid, process in everything.items() if process.parent in members} - members:
         members |= grown
     return {pid: everything[pid] for pid in members if pid in everything}
 
 
 class Clock:
-    """The CPU time of the family, including members that have ended.
+    """The CPU time of a family, including members that have ended.
 
     Polls four times a second: the time that a process uses after its last poll is lost. The times that the kernel keeps
     for ended children are not used, because a parent that ignores SIGCHLD has none.
     """
 
-    def __init__(self, every: float = 0.25) -> None:
+    def __init__(self, root: int | None = None, every: float = 0.25) -> None:
+        self._root = root
         self._ticks: dict[tuple[int, int], int] = {}
         self._lock, self._every = threading.Lock(), every
         threading.Thread(target=self._watch, daemon=True).start()
 
     def seconds(self) -> float:
         with self._lock:
-            for pid, process in family().items():
+            for pid, process in family(self._root).items():
                 self._ticks[pid, process.started] = process.ticks
             return sum(self._ticks.values()) / TICK
 
@@ -140,17 +141,13 @@ def in_turn(works: dict[str, Callable[[], Any]], messages: int, repeats: int) ->
 ROLES = ("driver", "java", "workers")
 
 
-def _role(pid: int, process: _Process) -> str:
-    if pid == os.getpid():
-        return "driver"
-    return "java" if process.command == "java" else "workers"
-
-
-def memory_now() -> dict[str, int]:
-    """Bytes in memory by role. Shared pages count once (PSS) if the kernel reports it."""
+def memory_now(root: int | None = None) -> dict[str, int]:
+    """Bytes in memory of this process, or of another one, and its descendants, by role. Shared pages count once (PSS)
+    if the kernel reports it."""
     total = dict.fromkeys(ROLES, 0)
-    for pid, process in family().items():
-        total[_role(pid, process)] += _proportional(pid) or process.memory
+    for pid, process in family(root).items():
+        role = "driver" if pid == (root or os.getpid()) else "java" if process.command == "java" else "workers"
+        total[role] += _proportional(pid) or process.memory
     return total
 
 

@@ -5,6 +5,8 @@ Seven of ten definitions are CloudEvents over Kafka (a literal `type`; templates
 bytes of JSON with 11 fields and two nested levels. 17 of 1,000 messages match no definition; in a day with `fits`
 False, all of them.
 
+With `events_only`, all definitions are CloudEvents over Kafka, as a broker has them.
+
 A message depends only on its number, so that checks can compute any message again.
 """
 
@@ -84,9 +86,14 @@ def name(number: int) -> str:
     return f"bench.d{number:05d}" if is_event(number) else f"d{number:05d}"
 
 
-def catalogue(definitions: int) -> dict[str, Any]:
+def event_number(place: int) -> int:
+    """The number of a CloudEvents definition by its place among these."""
+    return place // 7 * 10 + place % 7
+
+
+def catalogue(definitions: int, *, events_only: bool = False) -> dict[str, Any]:
     """A registry with this many definitions."""
-    numbers = range(definitions)
+    numbers = [event_number(place) for place in range(definitions)] if events_only else range(definitions)
     events = {name(number): _event(number) for number in numbers if is_event(number)}
     topics = {name(number): _topic(number) for number in numbers if not is_event(number)}
     schema = {"schemaid": "reading", "format": FORMAT, "versions": {"1": _version()}}
@@ -149,6 +156,10 @@ class Message(NamedTuple):
     payload: str
     wrong: str | None
 
+    @property
+    def definition_xid(self) -> str | None:
+        return None if self.definition is None else xid(self.definition)
+
 
 @dataclass(frozen=True)
 class Day:
@@ -157,11 +168,13 @@ class Day:
     definitions: int
     count: int
     fits: bool = True
+    events_only: bool = False
 
     def message(self, number: int) -> Message:
         """The message with this number, from 0."""
         bits = mixed(number)
         shape = (bits >> 8) % self.definitions
+        shape = event_number(shape) if self.events_only else shape
         values = {"plant": f"p{(bits >> 24) % 200:03d}", "cell": f"c{(bits >> 32) % 50:02d}"}
         values |= {"unit": f"u{(bits >> 40) % 900:03d}", "line": f"l{(bits >> 48) % 30:02d}"}
         wrong = _WRONG[(bits >> 56) % 3] if not self.fits or bits % 1000 < MISMATCHES else None

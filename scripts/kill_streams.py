@@ -36,13 +36,13 @@ from nats.js.api import StreamConfig
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from brokers import KafkaBroker, NatsServer, free_port
+
 from scripts.killing.rows import READERS, landed_rows
 from scripts.killing.victims import descendants, victims
-from tests.brokers.kafka import KafkaBroker, running_kafka
-from tests.brokers.nats import NatsServer
+from tests.brokers.kafka import running_kafka
 from tests.capture.gateway import GatewayProcess, gateway
 from tests.landing.s3 import make_bucket, s3_server
-from tests.pages.brokers import free_port
 from wirebook.landing.stores.locations import Location, location_of
 
 SECONDS = 240

@@ -14,13 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from brokers import LOCK, free_port, wait_for
 
-from tests.pages.brokers import free_port, wait_for
 from wirebook.problems import WirebookError
 from wirebook.spark.jars import class_path, locked_jars
 from wirebook.spark.java import find_java
 
-LOCK = Path(__file__).parent / "jars.lock"
 GROUP = "iceberg-rest"
 OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 

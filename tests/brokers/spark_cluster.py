@@ -23,8 +23,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from brokers import free_port
 
-from tests.pages.brokers import free_port
 from wirebook.problems import WirebookError
 from wirebook.spark.java import find_java
 

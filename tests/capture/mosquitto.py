@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from brokers import free_port, make_certificates, wait_for
 
-from tests.brokers.kafka import make_certificates
-from tests.pages.brokers import free_port, wait_for
 from tests.pages.fences import search_path
 
 CONFIGURATION = """

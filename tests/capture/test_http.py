@@ -15,9 +15,9 @@ from typing import Any
 
 import httpx
 import pytest
+from brokers import free_port
 
 from tests.capture.gateway import KILLS, GatewayProcess, captured, command, gateway, write_catalog
-from tests.pages.brokers import free_port
 from wirebook.catalog import Catalog
 from wirebook.landing.job import land
 from wirebook.landing.runs.local_runner import LocalRunner

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from brokers import USERS, KafkaBroker
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.brokers.kafka import USERS, KafkaBroker, running_kafka
+from tests.brokers.kafka import running_kafka
 from tests.capture.gateway import (
     KILLS,
     captured,

@@ -17,13 +17,13 @@ from typing import Any
 import httpx
 import paho.mqtt.client as mqtt
 import pytest
+from brokers import free_port
 from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from tests.capture.gateway import KILLS, GatewayProcess, captured, command, gateway, wait_until, write_catalog
 from tests.capture.mosquitto import Mosquitto, mosquitto
-from tests.pages.brokers import free_port
 
 pytestmark = pytest.mark.xdist_group("mosquitto")
 VERSIONS = ["MQTT/3.1.1", "MQTT/5.0"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import nats
 import pytest
+from brokers import NatsServer
 
-from tests.brokers.nats import NatsServer
 from tests.capture.gateway import captured, gateway, lines_in, wait_for_note, wait_until, write_catalog
 
 ARGUMENTS = ["--endpoint", "/endpoints/ovens"]

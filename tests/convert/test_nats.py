@@ -7,9 +7,10 @@ from typing import Any
 
 import nats
 import pytest
+from brokers import free_port
 from nats.aio.msg import Msg
 
-from tests.pages.brokers import free_port, nats_server
+from tests.pages.brokers import nats_server
 from wirebook.bindings import Base64, HttpMessage, NatsMessage
 from wirebook.convert.nats import arguments_of, record_of
 from wirebook.problems import WirebookError

@@ -41,10 +41,11 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from brokers import free_port
 
 from tests.brokers.kafka import running_kafka
 from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
-from tests.pages.brokers import free_port, kafka_broker
+from tests.pages.brokers import kafka_broker
 from tests.spark.shared_java import shared_java
 from wirebook.spark.jars import KAFKA, class_path, locked_jars
 

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
+from brokers import free_port
 
-from tests.pages.brokers import free_port
 from tests.pages.fences import run_examples
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from brokers import KafkaBroker
 
-from tests.brokers.kafka import KafkaBroker, running_kafka
+from tests.brokers.kafka import running_kafka
 from tests.landing.workspace import Workspace
 from tests.spark.shared_java import shared_java
 from wirebook.spark.jars import KAFKA, class_path, locked_jars

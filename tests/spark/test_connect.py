@@ -13,9 +13,9 @@ from socket import create_connection
 from typing import Any
 
 import pytest
+from brokers import free_port
 
 from tests.brokers.spark_cluster import SPARK_HOME, driver_environment
-from tests.pages.brokers import free_port
 from tests.spark.test_land_spark import CATALOGUE, FIRST, SECOND, event
 from wirebook.problems import WirebookError
 from wirebook.spark.session import session

@@ -20,10 +20,10 @@ import nats
 import orjson
 import pyarrow.parquet as pq
 import pytest
+from brokers import NatsServer
 from nats.js import JetStreamContext
 from nats.js.api import RetentionPolicy, StreamConfig
 
-from tests.brokers.nats import NatsServer
 from tests.spark.stream_commands import Watched, run, started
 from wirebook.capture.endpoints import Credentials
 from wirebook.capture.jetstream import find_stream

