@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from wirebook.capture.endpoints import Credentials
 from wirebook.capture.jetstream import find_stream
 from wirebook.capture.nats_client import NatsServers
 from wirebook.problems import WirebookError
-from wirebook.spark.jetstream_endpoint import starting_sequence
+from wirebook.spark.jetstream_endpoint import JetStream, starting_sequence
+from wirebook.spark.stream_sources import ReadLimits
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("nats")]
 
@@ -179,6 +181,21 @@ def test_messages_that_the_stream_deleted_stop_the_command(plants: Plants, one_j
     plants.send(range(100))
     _, err = run(one_java, plants.arguments("--once"), code=2)
     assert "the stream 'PLANTS' was deleted and created again [messages-lost]" in err
+
+
+def test_position_of_an_earlier_run(plants: Plants) -> None:
+    servers = NatsServers("/endpoints/e", (f"nats://127.0.0.1:{plants.server.port}",), Credentials(), None, False)
+    source, limits = JetStream(servers, "plants.>", "PLANTS"), ReadLimits("earliest")
+    created = find_stream(servers, "plants.>").created
+    position = source.position({"endOffset": {"sequence": 20, "newest": 30, "created": created}})
+    assert position == {"sequence": 20, "created": created}
+    spark: Any = None
+    assert source.start_after(spark, position, limits) == "21"
+    asyncio.run(with_jetstream(plants.server, lambda jetstream: jetstream.delete_stream("PLANTS")))
+    plants.make_stream()
+    with pytest.raises(WirebookError, match=r"messages-lost: .*the stream 'PLANTS' was deleted and created again"):
+        source.start_after(spark, position, limits)
+    assert source.start_after(spark, position, replace(limits, fail_on_data_loss=False)) == "earliest"
 
 
 @pytest.mark.faults

@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 import pytest
 from brokers import SCRAM_USERS, USERS, KafkaBroker
 from confluent_kafka import Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.brokers.lineage import lineage_server, rows
+from tests.landing.s3 import make_bucket, s3_server
 from tests.spark.stream_commands import SECONDS, Watched, run, started
 from wirebook.landing.runs.target import Target
 from wirebook.landing.watch.status import target_status
@@ -88,6 +89,12 @@ class Topic:
             headers.append(("content-type", b"application/json"))
             self.send(value, headers, partition=(number + partition) % 2, time=time)
         self.flush()
+
+    def add_partition(self) -> None:
+        admin = AdminClient({"bootstrap.servers": self.kafka.plain})
+        admin.create_partitions([NewPartitions(self.name, 3)])[self.name].result()
+        while len(self._producer.list_topics(self.name).topics[self.name].partitions) < 3:
+            time.sleep(0.1)
 
     def flush(self) -> None:
         assert self._producer.flush(SECONDS) == 0
@@ -345,6 +352,24 @@ def test_messages_that_the_broker_deleted_stop_the_stream(
     lines, _ = run(kafka_java, topic.arguments("--available-now", "--skip-lost"))
     assert lines[-1]["read"] == 15
     assert topic.places().total() == 35
+
+
+def test_stream_into_a_store_continues_without_a_checkpoint(kafka: KafkaBroker, tmp_path: Path) -> None:
+    topic = Topic(kafka, tmp_path)
+    topic.send_events(range(20))
+    with s3_server() as s3:
+        make_bucket(s3["AWS_ENDPOINT_URL"], "lake")
+        arguments = [*topic.arguments("--available-now", "--format", "delta"), "--to", "s3://lake/tables"]
+        lines, _ = run(s3, arguments)
+        assert lines[-2]["position"] == {topic.name: {"0": 10, "1": 10}}
+        topic.send_events(range(20, 40))
+        topic.add_partition()
+        topic.send(b"none", [], partition=2)
+        topic.flush()
+        lines, _ = run(s3, arguments)
+        assert (lines[-1]["read"], lines[-1]["skipped"]) == (21, 0)
+        lines, _ = run(s3, [*arguments, "--name", "other"])  # it has no position, and reads all again
+        assert (lines[-1]["read"], lines[-1]["skipped"]) == (0, 41)
 
 
 @pytest.mark.faults

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from wirebook.capture.endpoints import ReceivedEndpoint
-from wirebook.capture.jetstream import find_stream
+from wirebook.capture.jetstream import find_stream, stream_state
 from wirebook.capture.nats_client import NatsServers, subject_of
 from wirebook.landing.stores.locations import files_in, location_of
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.jetstream import NAME, JetStreamDataSource, StreamRange, file_of
 from wirebook.spark.runner import parallelism_of
-from wirebook.spark.stream_sources import ReadLimits, causes
+from wirebook.spark.stream_sources import ReadLimits, causes, messages_lost
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,6 +79,17 @@ class JetStream:
         )
         spark.dataSource.register(JetStreamDataSource)
         return spark.readStream.format(NAME).options(**source.options()).load()
+
+    def position(self, progress: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        read = progress.get("endOffset")
+        return {name: read[name] for name in ("sequence", "created")} if isinstance(read, dict) else None
+
+    def start_after(self, spark: SparkSession, position: Mapping[str, Any], limits: ReadLimits) -> str:  # noqa: ARG002
+        if stream_state(self.servers, self.stream).created == position["created"]:
+            return str(position["sequence"] + 1)
+        if limits.fail_on_data_loss:
+            raise messages_lost(f"the stream '{self.stream}' was deleted and created again")
+        return limits.starting
 
     def lag(self, progress: Mapping[str, Any]) -> dict[str, int] | None:
         read = progress.get("endOffset")

@@ -19,11 +19,11 @@ TIMEOUT_SECONDS: Final = 15
 ADMIN: Final = "org.apache.kafka.clients.admin.Admin"
 
 
-def check_topics(spark: SparkSession, source: KafkaSource) -> None:
-    """Check that the broker answers, accepts the credentials, and has the topics.
+def check_topics(spark: SparkSession, source: KafkaSource) -> dict[str, int]:
+    """Check that the broker answers, accepts the credentials, and has the topics; returns their numbers of partitions.
 
-    Has no effect where Java's classes cannot be called: on Spark Connect, or if the connector is not on the class path
-    of the session itself.
+    Has no effect, and returns nothing, where Java's classes cannot be called: on Spark Connect, or if the connector is
+    not on the class path of the session itself.
 
     Raises: broker-unreachable, unknown-topic
     """
@@ -34,9 +34,9 @@ def check_topics(spark: SparkSession, source: KafkaSource) -> None:
         jvm: Any = spark._jvm
         admin_class = jvm.org.apache.kafka.clients.admin.Admin
     except AttributeError:
-        return
+        return {}
     if not isinstance(admin_class, JavaClass):
-        return
+        return {}
     properties = jvm.java.util.Properties()
     timeouts = {"default.api.timeout.ms": TIMEOUT_SECONDS * 1000, "request.timeout.ms": TIMEOUT_SECONDS * 1000 // 2}
     for name, value in {**source.settings, **timeouts}.items():
@@ -47,7 +47,8 @@ def check_topics(spark: SparkSession, source: KafkaSource) -> None:
     try:
         admin = admin_class.create(properties)
         try:
-            admin.describeTopics(topics).allTopicNames().get()
+            described = admin.describeTopics(topics).allTopicNames().get()
+            return {topic: described.get(topic).partitions().size() for topic in source.topics}
         finally:
             admin.close(jvm.java.time.Duration.ofSeconds(1))
     except Py4JJavaError as error:

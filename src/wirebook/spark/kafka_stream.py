@@ -5,6 +5,7 @@ Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KafkaStream"]
 
+EARLIEST: Final = -2
+LATEST: Final = -1
 OF_BROKER: Final = re.compile(
     r"kafka\S*\.(?:\w*Timeout\w*|\w*Disconnect\w*|Network\w*|\w*NotAvailable\w*|NotLeader\w*|NotCoordinator\w*|"
     r"Coordinator\w*|KafkaException: Failed to create new KafkaAdminClient)|org\.apache\.kafka\S*Exception: Timed out"
@@ -69,6 +72,21 @@ class KafkaStream:
             message = "this Spark session has no Kafka connector"
             hint = "add the jars of `python -m wirebook.spark.jars FOLDER` to spark-submit, with --jars"
             raise WirebookError(Problem("missing-jars", message, hint=hint)) from error
+
+    def position(self, progress: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        read = progress.get("endOffset")
+        return read if isinstance(read, dict) else None
+
+    def start_after(self, spark: SparkSession, position: Mapping[str, Any], limits: ReadLimits) -> str:
+        """The next offset of each partition. New partitions start with their first message, new topics where the
+        query would."""
+        new_topic = LATEST if limits.starting == "latest" else EARLIEST
+        offsets = {}
+        for topic, count in check_topics(spark, self.source).items():
+            known = position.get(topic)
+            default = new_topic if known is None else EARLIEST
+            offsets[topic] = {str(number): (known or {}).get(str(number), default) for number in range(count)}
+        return json.dumps(offsets) if offsets else limits.starting
 
     def lag(self, progress: Mapping[str, Any]) -> dict[str, int] | None:
         read, latest = progress.get("endOffset"), progress.get("latestOffset")

@@ -12,10 +12,11 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from wirebook.catalog import Catalog
@@ -29,7 +30,7 @@ from wirebook.landing.watch.figures import BatchFigures, RecentBatches
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.job import land_batch
 from wirebook.spark.runner import spark_failures
-from wirebook.spark.stream_sources import ReadLimits, StreamSource
+from wirebook.spark.stream_sources import ReadLimits, StreamSource, messages_lost
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,29 +63,25 @@ class StreamJob:
     """A stream to run.
 
     Shape: `trigger` has the arguments of Spark's `trigger`; it is `continuous` if the stream goes on until it is
-    stopped. `checkpoint` is the folder of the query's progress, a path or URL.
+    stopped. `checkpoint` is the folder of the query's progress, a path or URL; without one, a run continues where the
+    target says that the stream has read, and Spark's own record lasts as long as the run.
     """
 
     source: StreamSource
     to: AnyPath
     name: str
-    checkpoint: str
+    checkpoint: str | None
     limits: ReadLimits
     trigger: Mapping[str, Any]
     continuous: bool = True
     options: LandOptions = field(default_factory=LandOptions)
 
 
-def checkpoint_of(to: AnyPath, name: str) -> str:
-    """The default checkpoint of a query with this name: a folder of the target.
-
-    Raises: bad-setting, if the target is in an object store, which Spark needs further jars to write to
-    """
+def checkpoint_of(to: AnyPath, name: str) -> str | None:
+    """The default checkpoint of a query with this name: a folder of the target; None for a target in an object store,
+    which Spark needs further jars to write to."""
     folder = location_of(to)
-    if isinstance(folder, Path):
-        return (folder / "_wirebook" / "checkpoints" / name).absolute().as_uri()
-    message = f"the target '{folder}' is in an object store, so the query's progress needs a place of its own"
-    raise WirebookError(Problem("bad-setting", message, hint="name a folder with --checkpoint"))
+    return (folder / "_wirebook" / "checkpoints" / name).absolute().as_uri() if isinstance(folder, Path) else None
 
 
 # -- the query ------------------------------------------------------------------------------------------------------
@@ -104,6 +101,7 @@ class _Batches:
         self.landed: dict[int, BatchFigures] = {}
         """Batches that have landed and are not reported yet."""
         self.failure: Exception | None = None
+        self._position: Mapping[str, Any] | None = None
         self.has_landed = False
         """Whether the query that was started last has landed a batch."""
         self._is_small = False
@@ -154,7 +152,18 @@ class _Batches:
 
         Raises: unwritable-target, store-failed
         """
-        self._target.record_stream(self._job.name, figures.to_dict())
+        self._position = figures.position or self._position
+        self._target.record_stream(self._job.name, figures.to_dict() | {"position": self._position})
+
+    def recorded_position(self) -> Mapping[str, Any] | None:
+        """Up to where an earlier run of the stream has read, if the target says so.
+
+        Raises: broken-target, store-failed
+        """
+        records = self._target.streams()
+        own = (record for record in records if record["query"] == self._job.name)
+        self._position = next((record.get("position") for record in own), None)
+        return self._position
 
     def finish(self) -> None:
         """Wait for the batch that runs."""
@@ -195,8 +204,13 @@ def run_stream(
                 note(f"the figures of batch {figures.number} are not recorded: {error}")
             on_batch(figures)
 
-    with _masked(source.secrets), spark_failures():
+    with _masked(source.secrets), spark_failures(), ExitStack() as stack:
         source.check(spark)
+        if job.checkpoint is None:
+            folder = stack.enter_context(TemporaryDirectory(prefix="wirebook-checkpoint-", ignore_cleanup_errors=True))
+            job = replace(job, checkpoint=Path(folder).as_uri())
+            if position := batches.recorded_position():
+                job = replace(job, limits=replace(job.limits, starting=source.start_after(spark, position, job.limits)))
         query = _start(spark, job, batches)
         on_start()
         on_broker(None)
@@ -223,6 +237,7 @@ def run_stream(
 
 def _start(spark: SparkSession, job: StreamJob, batches: _Batches) -> StreamingQuery:
     """Raises: missing-jars"""
+    assert job.checkpoint is not None
     frame = job.source.frame(spark, job.limits, job.checkpoint)
     writer = frame.writeStream.queryName(job.name).foreachBatch(batches.land)
     return writer.option("checkpointLocation", job.checkpoint).trigger(**job.trigger).start()
@@ -257,15 +272,12 @@ def _reported(query: StreamingQuery, batches: _Batches, source: StreamSource) ->
     progress, is_active = {}, False
     with suppress(Exception):  # Java may be gone
         is_active = query.isActive
-        progress = {update["batchId"]: _lag(source, json.loads(update.json)) for update in query.recentProgress}
+        updates = ((update["batchId"], json.loads(update.json)["sources"]) for update in query.recentProgress)
+        progress = {number: sources[0] for number, sources in updates if sources}
     for number in sorted(batches.landed):
         if number in progress or not is_active:
-            yield replace(batches.landed.pop(number), partitions=progress.get(number))
-
-
-def _lag(source: StreamSource, progress: Mapping[str, Any]) -> dict[str, int] | None:
-    sources = progress.get("sources") or [{}]
-    return source.lag(sources[0])
+            read = progress.get(number, {})
+            yield replace(batches.landed.pop(number), partitions=source.lag(read), position=source.position(read))
 
 
 # -- failures -------------------------------------------------------------------------------------------------------
@@ -274,9 +286,7 @@ def _lag(source: StreamSource, progress: Mapping[str, Any]) -> dict[str, int] | 
 def _explained(failure: Exception, source: StreamSource) -> Exception:
     """The failure of a query as a problem, if it has a code of its own."""
     if lost := source.lost(failure):
-        message = f"the broker no longer has messages that were not read: {lost}"
-        hint = "run the command with --skip-lost to continue without them"
-        return WirebookError(Problem("messages-lost", message, hint=hint))
+        return messages_lost(lost)
     if away := source.away(failure):
         message = f"the broker cannot be reached ({source.description}): {away}"
         return WirebookError(Problem("broker-unreachable", message, hint="run the command again to continue"))

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from wirebook.problems import Problem, WirebookError
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["ReadLimits", "StreamSource", "causes"]
+__all__ = ["ReadLimits", "StreamSource", "causes", "messages_lost"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,15 @@ class StreamSource(Protocol):
         Raises: missing-jars
         """
 
+    def position(self, progress: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Up to where the query had read after a batch, as JSON. `progress` is what Spark reports about the source."""
+
+    def start_after(self, spark: SparkSession, position: Mapping[str, Any], limits: ReadLimits) -> str:
+        """Where a new query starts that goes on after a position: offsets in the form of the source.
+
+        Raises: messages-lost, broker-unreachable
+        """
+
     def lag(self, progress: Mapping[str, Any]) -> dict[str, int] | None:
         """The messages that the broker had after a batch and the query had not read, by the `_file` of messages.
         `progress` is what Spark reports about the source."""
@@ -70,6 +81,13 @@ class StreamSource(Protocol):
 
     def lost(self, failure: BaseException) -> str | None:
         """Which messages the broker has deleted before they were read, if the query failed because of that."""
+
+
+def messages_lost(what: str) -> WirebookError:
+    """The problem of messages that a broker deleted before they were read."""
+    message = f"the broker no longer has messages that were not read: {what}"
+    hint = "run the command with --skip-lost to continue without them"
+    return WirebookError(Problem("messages-lost", message, hint=hint))
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:

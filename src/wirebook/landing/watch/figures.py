@@ -26,7 +26,8 @@ class BatchFigures:
 
     Shape: `number` is that of the batch in its query for a stream, else in the target. `catalogue` is a fingerprint.
     `partitions` has the messages that a broker had after the batch and the stream had not read, by
-    ``kafka:TOPIC/PARTITION``; None if this is not known. `unread` are the files and bytes (estimated) of the source
+    ``kafka:TOPIC/PARTITION``; None if this is not known. `position` is up to where the stream has read, in the form of
+    its source. `unread` are the files and bytes (estimated) of the source
     that the run is still to read; None for a stream. `p50_seconds` and `p95_seconds` are percentiles of the durations
     of the last hundred batches of the run.
     """
@@ -40,6 +41,7 @@ class BatchFigures:
     query: str | None = None
     endpoint: str | None = None
     partitions: Mapping[str, int] | None = None
+    position: Mapping[str, Any] | None = None
     unread: tuple[int, int] | None = None
     p50_seconds: float | None = None
     p95_seconds: float | None = None
@@ -53,7 +55,7 @@ class BatchFigures:
         """The figures as JSON."""
         report, source = self.report, dict[str, Any]()
         if self.query is not None:
-            source = {"lag": self.lag, "partitions": dict(self.partitions or {})}
+            source = {"lag": self.lag, "partitions": dict(self.partitions or {}), "position": self.position}
         elif self.unread is not None:
             source = {"unread_files": self.unread[0], "unread_bytes": self.unread[1]}
         return {
