@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from os import PathLike
@@ -58,6 +59,15 @@ class Catalog:
         self._reload = reload
         self._payload_schemas = PayloadSchemas(registry.document, confluent_prefix=options.confluent_prefix)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process compiles schemas itself, and cannot be refreshed."""
+        return {name: value for name, value in vars(self).items() if name not in ("_payload_schemas", "_reload")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _reload=None)
+        confluent_prefix = self.options.confluent_prefix
+        self._payload_schemas = PayloadSchemas(self.registry.document, confluent_prefix=confluent_prefix)
+
     def __repr__(self) -> str:
         messages, endpoints = len(self.registry.messages), len(self.registry.endpoints)
         return f"Catalog(messages={messages}, endpoints={endpoints}, fingerprint={self.fingerprint[:8]!r})"
@@ -90,6 +100,16 @@ class Catalog:
         if registry.fingerprint == self.fingerprint:
             return self
         return Catalog(registry, self.options, self._reload)
+
+    def compiled(self) -> Catalog:
+        """The catalogue with its definitions compiled, without the documents that they were read from: what another
+        process needs to match messages. It has no diagnostics."""
+        registry = replace(self.registry, problems=(), origins=(), documents=(), owners={})
+        vars(registry)["fingerprint"] = self.fingerprint
+        catalog = Catalog(registry, self.options)
+        selector = self.selector.reading(catalog.read_payload)
+        vars(catalog).update(definitions=self.definitions, scopes=self.scopes, selector=selector)
+        return catalog
 
     @property
     def diagnostics(self) -> tuple[Problem, ...]:

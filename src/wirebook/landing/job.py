@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
 import orjson
@@ -16,7 +17,7 @@ import orjson
 from wirebook.catalog import Catalog
 from wirebook.catalog.catalog import CatalogSource
 from wirebook.landing.runs.batches import Catalogue, CommittedBatch, ProgressListener, Runner, RunSettings
-from wirebook.landing.runs.engine import engine_for
+from wirebook.landing.runs.engine import engine_for, prepared_engine
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.local_runner import LocalRunner
 from wirebook.landing.runs.replay import replay_dead_letters
@@ -147,7 +148,16 @@ def catalogue_of(catalog: Catalog) -> Catalogue:
 
     document = catalog.registry.document
     name, epoch = name_and_epoch(document)
-    return Catalogue(catalog.fingerprint, orjson.dumps(document), catalog.check_endpoint, name, epoch, xids, describe)
+    return Catalogue(
+        catalog.fingerprint,
+        orjson.dumps(document),
+        catalog.check_endpoint,
+        name,
+        epoch,
+        xids,
+        describe,
+        partial(prepared_engine, catalog),
+    )
 
 
 def name_and_epoch(document: Mapping[str, Any]) -> tuple[str | None, int | None]:

@@ -52,7 +52,8 @@ class Engines:
     endpoint: str | None = None
 
     def __post_init__(self) -> None:
-        self.columns = CatalogueEngine(self.catalog, endpoint=self.endpoint)
+        prepared = CatalogueEngine(self.catalog.compiled(), endpoint=self.endpoint).prepared()
+        self.columns = CatalogueEngine.restored(prepared)  # as in a worker
         self.reference = CatalogueEngine(self.catalog, endpoint=self.endpoint, columns=False)
 
     def compare(self, chunk: Chunk, messages: Sequence[Message] = ()) -> Result:

@@ -69,7 +69,7 @@ class Rendering:
         if missing_names(template.names, context):
             self.empty.add(constraint.label)
             return None
-        if template.place is QUERY:
+        if template.place == QUERY:
             return _query_value(template.text, context)
         text = template.expand(context, encoding=self.request.encoding)
         if (expected := _violated_rule(template, text)) is not None:

@@ -217,7 +217,7 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
         return constraint
     if kind.place.has_uri_text and isinstance(value, str):
         value = uri_literals(value)
-    if kind.place is PATH and isinstance(value, str):
+    if kind.place == PATH and isinstance(value, str):
         # in normal form: only the characters that paths do not allow are percent-encoded (D30)
         value = normal_path(quote(value, safe="/%{}:@!$&'()*+,;=~"))
     if (slot.section, slot.name) == (BARE, "method") and isinstance(value, str):

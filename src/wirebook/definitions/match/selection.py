@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -88,6 +89,12 @@ class Selector:
         self.read_payload = read_payload
         self.options = options
         self._index = Index(self.definitions)
+
+    def reading(self, read_payload: PayloadReader) -> Selector:
+        """The selector with another reader of payloads. Both share definitions and index."""
+        selector = copy(self)
+        selector.read_payload = read_payload
+        return selector
 
     @cached_property
     def _by_xid(self) -> dict[str, Definition]:

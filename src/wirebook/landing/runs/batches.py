@@ -18,8 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import pyarrow as pa
-
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.chunks import EngineFactory
 from wirebook.landing.runs.checks import (
@@ -40,7 +38,15 @@ from wirebook.landing.runs.repeats import (
     settle,
 )
 from wirebook.landing.runs.report import Report
-from wirebook.landing.runs.target import BatchRun, DeadLetterFilter, Manifest, PendingBatch, TableEntry, Target
+from wirebook.landing.runs.target import (
+    BatchRun,
+    DeadLetterFilter,
+    Manifest,
+    PendingBatch,
+    TableEntry,
+    Target,
+    read_columns,
+)
 from wirebook.landing.runs.task import Job, ReplaySelection, TaskResult
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
 from wirebook.landing.stores.locations import Location
@@ -68,7 +74,8 @@ class Catalogue:
 
     Shape: `document` is the JSON that is pinned and sent to tasks. `check_endpoint` raises if the catalogue has no
     endpoint with an XID. `name` and `epoch` are those in the document. `xids` returns the definitions
-    that have tables; without it, the engine names them.
+    that have tables; without it, the engine names them. `prepare` returns what spares tasks to compile the catalogue,
+    for messages of an endpoint.
     """
 
     fingerprint: str
@@ -78,6 +85,7 @@ class Catalogue:
     epoch: int | None = None
     xids: Callable[[], Iterable[str]] | None = None
     describe: Callable[[str], str | None] = lambda _: None
+    prepare: Callable[[str | None], bytes | None] = lambda _: None
 
 
 class Runner(Protocol):
@@ -216,7 +224,7 @@ class Batches:
         if xid is None:
             return NO_TRAITS
         options, old = settings.of(xid), before.traits if before else NO_TRAITS
-        day = old.day if before else partition_of(options.partition, pa.ipc.read_schema(pa.py_buffer(arrow)))
+        day = old.day if before else partition_of(options.partition, read_columns(arrow))
         return TableTraits(
             day=day,
             properties=options.properties or {},
@@ -313,6 +321,7 @@ class Batches:
 
     def _job(self, pending: PendingBatch, document: bytes, chosen: bytes = b"") -> Job:
         """The job of a batch; `chosen` as in `RepeatSearch`."""
+        is_own = pending.catalogue == self.catalogue.fingerprint and pending.options == self.settings.options
         staging = None if self.settings.dry_run else self.target.staging(pending.batch).absolute()
         return Job(
             factory=self.settings.factory,
@@ -321,6 +330,7 @@ class Batches:
                 "endpoint": pending.endpoint,
                 "catalogue": pending.catalogue,
                 "match": pending.options,
+                "prepared": self.catalogue.prepare(pending.endpoint) if is_own else None,
             },
             batch=pending.batch,
             staging=staging,

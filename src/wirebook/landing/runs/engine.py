@@ -9,13 +9,15 @@ Spec: docs/semantics.md#one-meaning-two-engines; docs/land.md
 
 from __future__ import annotations
 
+import pickle
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import orjson
@@ -31,6 +33,7 @@ from wirebook.bindings import (
     to_line,
 )
 from wirebook.catalog import Catalog
+from wirebook.core.collector import without_collector
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.definitions.match.outcome import Outcome
@@ -118,6 +121,22 @@ class CatalogueEngine:
         self._layouts_by_key: dict[Any, TableLayout] = {}
         self._finders: dict[tuple[int, str, bool, str | None], NearMissFinder] = {}
         self._compiled: dict[tuple[int, bool], tuple[Patterns, Rows]] = {}
+
+    def prepared(self) -> bytes:
+        """The engine with its definitions compiled, for other processes that run the same version of Wirebook. To be
+        called before the engine lands anything."""
+        selector = self.catalog.selector
+        scope = selector.default_scope if self.endpoint is None else selector.scopes[self.endpoint]
+        patterns = self._patterns(scope, shows_protocol=True) if self.columns else None
+        return zlib.compress(pickle.dumps((self, scope, patterns)), 1)
+
+    @staticmethod
+    def restored(prepared: bytes) -> CatalogueEngine:
+        """The engine of which these are the bytes. Read only bytes that come from this program: they can run code."""
+        engine: CatalogueEngine
+        engine, scope, patterns = pickle.loads(zlib.decompress(prepared))  # noqa: S301
+        engine._compiled = {} if patterns is None else {(id(scope), True): patterns}
+        return engine
 
     @cached_property
     def extensions(self) -> frozenset[str]:
@@ -350,16 +369,51 @@ def _messages(chunk: Chunk) -> Iterator[tuple[int, bytes, tuple[Received, ...]]]
         yield place, line, read(line)
 
 
-@lru_cache(maxsize=2)
-def _cached_engine(catalogue: bytes, endpoint: str | None, columns: bool, match: MatchOptions) -> CatalogueEngine:
-    loaded = Catalog.load(orjson.loads(catalogue), options=match)
-    return CatalogueEngine(loaded, endpoint=endpoint, columns=columns)
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+MAX_CACHED: Final = 2
+"""How many engines a process keeps."""
+_engines: dict[tuple[bytes, str | None, bool, MatchOptions], CatalogueEngine] = {}
+"""By what they are made from: prepared bytes, or a document."""
+_prepared: dict[tuple[str, str | None, MatchOptions], bytes] = {}
+
+
+def _recent(cache: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
+    """The value of a key, from a cache of those that were used last."""
+    value = cache.pop(key) if key in cache else make()
+    cache[key] = value
+    while len(cache) > MAX_CACHED:
+        del cache[next(iter(cache))]
+    return value
 
 
 def engine_for(catalogue: bytes, options: Mapping[str, Any]) -> CatalogueEngine:
     """The engine of a catalogue (the normalised document as JSON), cached per worker process.
 
-    `options`: ``endpoint`` (XID or None), ``columns`` (False: reference only), ``match`` (`MatchOptions`).
+    `options`: ``endpoint`` (XID or None), ``columns`` (False: reference only), ``match`` (`MatchOptions`), and
+    ``prepared`` (as `prepared_engine` returns it, or None).
     """
-    match = options.get("match", DEFAULT_OPTIONS)
-    return _cached_engine(catalogue, options.get("endpoint"), options.get("columns", True), match)
+    match, prepared = options.get("match", DEFAULT_OPTIONS), options.get("prepared")
+    endpoint, columns = options.get("endpoint"), options.get("columns", True)
+
+    def make() -> CatalogueEngine:
+        if prepared is not None:
+            return CatalogueEngine.restored(prepared)
+        loaded = Catalog.load(orjson.loads(catalogue), options=match)
+        return CatalogueEngine(loaded, endpoint=endpoint, columns=columns)
+
+    return _recent(_engines, (prepared or catalogue, endpoint, columns, match), make)
+
+
+def prepared_engine(catalog: Catalog, endpoint: str | None) -> bytes:
+    """The engine of a catalogue for all workers, so that each need not compile it: with 10,000 definitions, they read
+    it in a seventh of the time. Cached, with the engine for tasks in this process."""
+
+    def make() -> bytes:
+        with without_collector():
+            engine = CatalogueEngine(catalog.compiled(), endpoint=endpoint)
+            prepared = engine.prepared()
+        _recent(_engines, (prepared, endpoint, True, catalog.options), lambda: engine)
+        return prepared
+
+    return _recent(_prepared, (catalog.fingerprint, endpoint, catalog.options), make)

@@ -150,10 +150,16 @@ def _decoded(arrow: str) -> pa.Schema:
 
 
 @lru_cache(maxsize=1024)
+def read_columns(arrow: bytes) -> pa.Schema:
+    """A serialised schema. Cached, because many tables have the same columns."""
+    return pa.ipc.read_schema(pa.py_buffer(arrow))
+
+
+@lru_cache(maxsize=1024)
 def _described(arrow: bytes) -> tuple[dict[str, str], str]:
     """The columns of a serialised schema, and the schema as base64. Cached, because many tables have the same
     columns."""
-    columns = {column.name: str(column.type) for column in pa.ipc.read_schema(pa.py_buffer(arrow))}
+    columns = {column.name: str(column.type) for column in read_columns(arrow)}
     return columns, TableEntry.encoded(arrow)
 
 

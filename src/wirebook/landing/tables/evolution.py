@@ -183,15 +183,18 @@ class EvolvingEngine:
         schema = block.rows.schema
         fitting = self._format.fit(pa.schema([field.with_name(self._format.column(field.name)) for field in schema]))
         fresh = UNCHANGED if fitting.equals(schema) else TableChange(fitting, [])
+        evolutions: dict[int, tuple[pa.Schema, pa.Schema, list[ColumnConflict]]] = {}
         for name in new:
             old = self._existing(name)
             if old is None:
                 self._note(name, fresh)
                 continue
-            evolved, conflicts = evolve(old, fitting, self._format.can_widen)
+            if id(old) not in evolutions:  # many tables have the same columns
+                evolutions[id(old)] = old, *evolve(old, fitting, self._format.can_widen)
+            _, evolved, conflicts = evolutions[id(old)]
             partition = self._partitions.get(name)
             same = (field for field in fitting if field.name.lower() == partition)
-            conflicts += [ColumnConflict(field.name, pa.date32(), field.type) for field in same]
+            conflicts = [*conflicts, *(ColumnConflict(field.name, pa.date32(), field.type) for field in same)]
             self._note(name, TableChange(None if evolved.equals(schema) else evolved, conflicts))
 
     def _note(self, table: str, change: TableChange) -> None:
