@@ -182,7 +182,8 @@ INLINE = re.compile(r"`([^`\n]+)`")
 
 def test_documented_options_exist() -> None:
     """No page names an option that no command has."""
-    tools = [ROOT / "run", ROOT / "benchmarks" / "run.py", *sorted((ROOT / "scripts").glob("*.py"))]
+    programs = [*sorted((ROOT / "benchmarks").rglob("run.py")), *sorted((ROOT / "scripts").glob("*.py"))]
+    tools = [ROOT / "run", *programs]
     known = set(OPTION.findall("".join(file.read_text() for file in [DOCS / "reference" / "cli.md", *tools])))
     named = [(page, option) for page in GUIDES for option in options_named(page)]
     assert named
