@@ -243,7 +243,6 @@ def test_starting_offsets_are_kept() -> None:
         (["--once", "--available-now"], "mutually exclusive"),
         (["--name", "a/b"], "--name"),
         (["--interval", "soon"], "[bad-setting]"),
-        (["--to", "s3://lake/tables"], "name a folder with --checkpoint"),
     ],
 )
 def test_mistakes_on_the_command_line_are_reported_before_spark_starts(

@@ -51,7 +51,7 @@ class FollowJob:
     options: LandOptions = field(default_factory=LandOptions)
 
 
-class _Stopping(Exception):
+class _PassStopped(Exception):
     """Ends a pass after a batch, because the run stops."""
 
 
@@ -82,7 +82,7 @@ def follow(
         total.include(batch.report)
         on_batch(batch)
         if stop.is_set():
-            raise _Stopping
+            raise _PassStopped
 
     while True:
         started = time.monotonic()
@@ -90,7 +90,7 @@ def follow(
         settings = run_settings(catalog, runner, LandOptions(**job.options, on_batch=landed))
         try:
             report = land_files(settings, job.source, catalogue_of(catalog), target, scans)
-        except _Stopping:
+        except _PassStopped:
             break
         except WirebookError as error:
             if error.problems[0].code not in PASSING or not passes:

@@ -102,7 +102,7 @@ class EventKeys:
         first = np.searchsorted(self.high, needles, "left")
         counts = np.searchsorted(self.high, needles, "right") - first
         hits = np.flatnonzero(counts)
-        found = np.zeros(len(keys), np.bool_)
+        is_seen = np.zeros(len(keys), np.bool_)
         if len(hits):
             of_hit = counts[hits]
             within = np.arange(of_hit.sum()) - np.repeat(np.cumsum(of_hit) - of_hit, of_hit)
@@ -110,8 +110,8 @@ class EventKeys:
             rows = np.repeat(order[hits], of_hit)
             near = keys.take(rows)
             same = (entries.low == near.low) & (np.abs(entries.seconds - near.seconds) <= window)
-            found[rows[same]] = True
-        return found
+            is_seen[rows[same]] = True
+        return is_seen
 
 
 class EventIndex:
@@ -135,10 +135,10 @@ class EventIndex:
 
 def find_in(parts: list[EventKeys], keys: EventKeys, window: int) -> Mask:
     """As `EventKeys.find`, in several sorted parts."""
-    found = np.zeros(len(keys), np.bool_)
+    is_seen = np.zeros(len(keys), np.bool_)
     for part in parts:
-        found |= part.find(keys, window)
-    return found
+        is_seen |= part.find(keys, window)
+    return is_seen
 
 
 def first_of_each(keys: EventKeys, window: int) -> Mask:
