@@ -108,7 +108,8 @@ def test_status_names_the_run_that_holds_the_target(workspace: Any, capsys: pyte
         before = snapshot(workspace.to)
         status = target_status(workspace.to)
         seen[point] = (status.holder, status.pending, status.batches)
-        assert snapshot(workspace.to) == before
+        if point != "moved":  # then files of other tables enter theirs at the same time
+            assert snapshot(workspace.to) == before
 
     workspace.land(at=at)
     holder, pending, batches = seen["begun"]
