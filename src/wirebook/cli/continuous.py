@@ -73,10 +73,11 @@ def watching(
 ) -> Iterator[RunObservers]:
     """Serve metrics, if they have an address, and send events of lineage while the block runs. `label` is the
     `endpoint` of the metrics."""
+    observers: list[Callable[[BatchFigures], None]] = [lambda batch: lineage.add(batch.report), output.show]
     with ExitStack() as stack:
         stack.enter_context(lineage)
         if address is None:
-            yield RunObservers([lambda batch: lineage.add(batch.report), output.show])
+            yield RunObservers(observers)
             return
         from wirebook.capture.metrics import MetricsApp, metrics_listener, serving  # noqa: PLC0415 (the extra 'serve')
         from wirebook.landing.watch.metrics import StreamMetrics  # noqa: PLC0415
@@ -84,7 +85,7 @@ def watching(
         metrics = StreamMetrics(label)
         url = stack.enter_context(serving(MetricsApp(metrics, metrics), metrics_listener(address)))
         output.note(f"metrics at {url}/metrics, health at /healthz and /readyz")
-        yield RunObservers([metrics.add, lambda batch: lineage.add(batch.report), output.show], metrics.set_broker)
+        yield RunObservers([metrics.add, *observers], metrics.set_broker)
 
 
 @dataclass(frozen=True, slots=True)

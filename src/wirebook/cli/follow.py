@@ -5,7 +5,6 @@ Spec: docs/how-to/capture.md#land-while-the-gateway-runs
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wirebook.catalog.live import LiveCatalog
@@ -44,10 +43,10 @@ def follow_source(
 
     Raises: WirebookError (as `wirebook.landing.follow.follow`)
     """
-    target, endpoint = location_of(to), settings["endpoint"]
-    if settings["tables"] is not None:
-        settings["tables"] = read_table_settings(Path(settings["tables"]))  # once, not in every pass
-    job = FollowJob(source=location_of(source), to=target, interval=interval, options=settings)  # type: ignore[arg-type]
+    target, endpoint, tables = location_of(to), settings["endpoint"], settings["tables"]
+    once_read = {"tables": None if tables is None else read_table_settings(tables)}  # not in every pass
+    options: Any = settings | once_read
+    job = FollowJob(source=location_of(source), to=target, interval=interval, options=options)
     output, recent, stop = BatchOutput(progress, as_json=as_json), RecentBatches(), Stop()
     live = LiveCatalog(catalog, catalog_sources, endpoint, output.note)
     lineage = RunLineage(

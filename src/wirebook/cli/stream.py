@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from wirebook.landing.runs.report import Report
     from wirebook.spark.stream_sources import ReadLimits, StreamSource
 
-POLL_SECONDS: Final = 0.1
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 

@@ -76,7 +76,8 @@ def follow(
     Raises: WirebookError (as `wirebook.landing.land`)
     """
     total, target, scans = Report(), Target(job.to), dict[str, Scan]()
-    passes = failures = 0
+    catalog = live.catalog
+    catalogue, passes, failures = catalogue_of(catalog), 0, 0
 
     def landed(batch: CommittedBatch) -> None:
         total.include(batch.report)
@@ -86,10 +87,11 @@ def follow(
 
     while True:
         started = time.monotonic()
-        catalog = live.refresh()
+        if (newest := live.refresh()) is not catalog:
+            catalog, catalogue = newest, catalogue_of(newest)
         settings = run_settings(catalog, runner, LandOptions(**job.options, on_batch=landed))
         try:
-            report = land_files(settings, job.source, catalogue_of(catalog), target, scans)
+            report = land_files(settings, job.source, catalogue, target, scans)
         except _PassStopped:
             break
         except WirebookError as error:

@@ -462,14 +462,14 @@ def _format(settings: RunSettings, target: Target) -> str:
 
     Raises: format-differs
     """
-    chosen = settings.table_format or ("iceberg" if settings.iceberg_catalog else None)
+    requested = settings.table_format or ("iceberg" if settings.iceberg_catalog else None)
     current = target.format() or ("iceberg" if place_of(target.root) else None)
-    if chosen and current and chosen != current:
-        message = f"the tables in '{target.root}' have the format '{current}', not '{chosen}'"
+    if requested and current and requested != current:
+        message = f"the tables in '{target.root}' have the format '{current}', not '{requested}'"
         hint = "omit the format, or choose another target folder"
-        raise WirebookError(Problem("format-differs", message, expected=current, actual=chosen, hint=hint))
+        raise WirebookError(Problem("format-differs", message, expected=current, actual=requested, hint=hint))
     default = "delta" if isinstance(target.root, ObjectPath) else "parquet"
-    chosen = chosen or current or default
+    chosen = requested or current or default
     if chosen != "iceberg" and (settings.iceberg_catalog or settings.iceberg_namespace):
         message = f"tables of the format '{chosen}' are in no Iceberg catalogue"
         hint = "omit the Iceberg catalogue and its namespace, or choose --format iceberg"

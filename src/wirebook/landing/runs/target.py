@@ -140,18 +140,13 @@ class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def schema(self) -> pa.Schema:
-        return _decoded(self.arrow)
-
-
-@lru_cache(maxsize=1024)
-def _decoded(arrow: str) -> pa.Schema:
-    """A schema from base64. Cached, because a stream asks for the same ones in each batch."""
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(arrow)))
+        return read_columns(base64.b64decode(self.arrow))
 
 
 @lru_cache(maxsize=1024)
 def read_columns(arrow: bytes) -> pa.Schema:
-    """A serialised schema. Cached, because many tables have the same columns."""
+    """A serialised schema. Cached, because many tables have the same columns, and a stream asks for them in each
+    batch."""
     return pa.ipc.read_schema(pa.py_buffer(arrow))
 
 

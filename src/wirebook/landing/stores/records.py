@@ -38,6 +38,7 @@ __all__ = [
     "records_of",
     "sync_folder",
     "write_atomically",
+    "write_durably",
 ]
 
 LEASE_SECONDS: Final = 60
@@ -180,14 +181,22 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        write_durably(partial, data)
         os.rename(partial, path)
         sync_folder(path.parent)
     except OSError as error:
         raise WirebookError(_unwritable(path, error)) from error
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Write a file, which may be there in part after a failure, and flush it to disk.
+
+    Raises: OSError
+    """
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:

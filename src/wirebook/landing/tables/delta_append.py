@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import pyarrow as pa
 
-from wirebook.landing.stores.records import sync_folder
+from wirebook.landing.stores.records import sync_folder, write_durably
 from wirebook.landing.tables.formats import TableTraits
 
 if TYPE_CHECKING:
@@ -102,10 +102,7 @@ def _create(path: Path, data: bytes) -> bool:
     """Write a file completely; returns False if it exists, or if the file system has no links."""
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with partial.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        write_durably(partial, data)
         try:
             os.link(partial, path)
         except OSError:
