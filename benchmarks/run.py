@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import traffic
 from measure import Runs, in_turn, measured, peak_memory
 from oracle import Void, check
-from tables import Goal, Results, environment, print_runs, verdict
+from tables import Goal, Results, print_runs, verdict
 from traffic import Day
 
 from wirebook.cli.output import print_table
@@ -299,19 +299,8 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         name: getattr(options, name) for name in ("messages", "many", "repeats") if getattr(options, name) is not None
     }
     bench = Bench(replace(sizes, **changes), folder, Results())
-    print(f"{environment()}\n")
-    code = 0
-    for name in options.only.split(",") if options.only else SUITES:
-        try:
-            SUITES[name](bench)
-        except Void as error:
-            print(f"{name}: VOID, {error}\n")
-            code = 1
-    missed = bench.results.missed()
-    print("all goals met" if not missed and not code else "missed: " + "; ".join(missed))
-    if options.json:
-        options.json.write_text(json.dumps(bench.results.rows, indent=1) + "\n")
-    return code
+    names = options.only.split(",") if options.only else SUITES
+    return bench.results.run({name: partial(SUITES[name], bench) for name in names}, options.json)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow
 from measure import Runs
+from oracle import Void
 
 from wirebook.cli.output import print_table
 
@@ -23,6 +25,23 @@ class Results:
 
     def add(self, question: str, **values: Any) -> None:
         self.rows.append({"question": question, **values})
+
+    def run(self, parts: Mapping[str, Callable[[], None]], file: Path | None) -> int:
+        """Run parts, which add figures, print the goals that are missed, and write the figures to `file`; returns the
+        exit code: 1 if the result of a part is wrong."""
+        print(f"{environment()}\n")
+        code = 0
+        for name, part in parts.items():
+            try:
+                part()
+            except Void as error:
+                print(f"{name}: VOID, {error}\n")
+                code = 1
+        missed = self.missed()
+        print("all goals met" if not missed and not code else "missed: " + "; ".join(missed))
+        if file:
+            file.write_text(json.dumps(self.rows, indent=1) + "\n")
+        return code
 
     def missed(self) -> list[str]:
         return [f"{row['question']}: {row['what']}" for row in self.rows if row.get("met") is False]

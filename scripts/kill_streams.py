@@ -104,12 +104,32 @@ class Source(Protocol):
         """The number of acknowledged messages that did not land."""
 
 
-class KafkaSource:
+class KeptSource:
+    """Messages that a broker keeps."""
+
+    def __init__(self, broker: KafkaBroker | NatsServer) -> None:
+        self._broker, self._acknowledged = broker, set[Place]()
+
+    def restart(self) -> None:
+        self._broker.kill()
+        self._broker.start()
+
+    def command(self) -> list[str]:
+        return ["stream", "--endpoint", "/endpoints/e", "--interval", "0", "--max-per-batch", "400"]
+
+    def rest(self) -> list[str]:
+        return ["--available-now"]
+
+    def missing(self, landed: set[Place]) -> int:
+        return len(self._acknowledged - landed)
+
+
+class KafkaSource(KeptSource):
     """A topic of two partitions."""
 
     def __init__(self, broker: KafkaBroker) -> None:
-        self._broker, self._topic = broker, f"t-{uuid.uuid4().hex[:8]}"
-        self._acknowledged: set[Place] = set()
+        super().__init__(broker)
+        self._topic = f"t-{uuid.uuid4().hex[:8]}"
         admin = AdminClient({"bootstrap.servers": broker.plain})
         admin.create_topics([NewTopic(self._topic, 2, 1)])[self._topic].result()
         settings = {"bootstrap.servers": broker.plain, "linger.ms": 5, "log_level": 0, "enable.idempotence": True}
@@ -129,32 +149,20 @@ class KafkaSource:
             )
         self._producer.flush(SECONDS)
 
-    def restart(self) -> None:
-        self._broker.kill()
-        self._broker.start()
 
-    def command(self) -> list[str]:
-        return ["stream", "--endpoint", "/endpoints/e", "--interval", "0", "--max-per-batch", "400"]
-
-    def rest(self) -> list[str]:
-        return ["--available-now"]
-
-    def missing(self, landed: set[Place]) -> int:
-        return len(self._acknowledged - landed)
-
-
-class JetStreamSource:
+class JetStreamSource(KeptSource):
     """A stream of a NATS server."""
 
     def __init__(self, server: NatsServer) -> None:
-        self._server, self._acknowledged = server, set[Place]()
+        super().__init__(server)
+        self._port = server.port
         self._run(lambda stream: stream.add_stream(StreamConfig(name="PLANTS", subjects=["plants.>"])))
         options = {"subjectfilter": "plants.>", "endpoints": [{"uri": f"nats://127.0.0.1:{server.port}"}]}
         self.endpoint = {"usage": ["subscriber"], "protocol": "NATS", "protocoloptions": options}
 
     def _run(self, action: Callable[[Any], Any]) -> None:
         async def act() -> None:
-            client = await nats.connect(f"nats://127.0.0.1:{self._server.port}", connect_timeout=10)
+            client = await nats.connect(f"nats://127.0.0.1:{self._port}", connect_timeout=10)
             try:
                 await action(client.jetstream(timeout=20))
             finally:
@@ -170,19 +178,6 @@ class JetStreamSource:
 
         with suppress(nats.errors.Error, OSError):  # the server restarts; what it did not acknowledge may be stored
             self._run(publish)
-
-    def restart(self) -> None:
-        self._server.kill()
-        self._server.start()
-
-    def command(self) -> list[str]:
-        return ["stream", "--endpoint", "/endpoints/e", "--interval", "0", "--max-per-batch", "400"]
-
-    def rest(self) -> list[str]:
-        return ["--available-now"]
-
-    def missing(self, landed: set[Place]) -> int:
-        return len(self._acknowledged - landed)
 
 
 class CapturedSource:

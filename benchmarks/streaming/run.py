@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -32,7 +33,7 @@ from measure import in_turn
 from oracle import Void
 from query import Query, growth, streaming, sustained
 from sources import JetStream, Kafka, Source, catalogue, fill, send_for
-from tables import Results, environment, verdict
+from tables import Results, verdict
 from traffic import Day
 
 from wirebook.catalog import Catalog
@@ -238,19 +239,8 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     sources = options.sources.split(",")
     if options.rate:
         bench.rates = dict.fromkeys(sources, options.rate)
-    print(f"{environment()}\n")
-    code = 0
-    for name in options.only.split(",") if options.only else PARTS:
-        try:
-            PARTS[name](bench, sources)
-        except Void as error:
-            print(f"{name}: VOID, {error}\n")
-            code = 1
-    missed = bench.results.missed()
-    print("all goals met" if not missed and not code else "missed: " + "; ".join(missed))
-    if options.json:
-        options.json.write_text(json.dumps(bench.results.rows, indent=1) + "\n")
-    return code
+    names = options.only.split(",") if options.only else PARTS
+    return bench.results.run({name: partial(PARTS[name], bench, sources) for name in names}, options.json)
 
 
 if __name__ == "__main__":

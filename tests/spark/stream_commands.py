@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,6 +41,29 @@ def run(environment: Mapping[str, str], arguments: list[str], code: int = 0) -> 
     assert "Traceback" not in err
     assert "\tat " not in err
     return [json.loads(line) for line in out.splitlines()], err
+
+
+def kill_while_producing(arguments: list[str], produce: Callable[[], None], kills: int) -> None:
+    """Start a stream and kill its driver at a random moment, so many times, while `produce` is called again and
+    again."""
+    dice, is_over = random.Random(time.time_ns()), threading.Event()
+
+    def produce_all() -> None:
+        while not is_over.wait(0.05):
+            produce()
+
+    producer = threading.Thread(target=produce_all)
+    producer.start()
+    try:
+        for _ in range(kills):
+            with started({}, arguments) as process:
+                stream = Watched(process)
+                stream.wait_for(lambda s=stream: any(note.startswith("streaming") for note in s.notes))
+                time.sleep(dice.uniform(0, 8))
+                process.kill()
+    finally:
+        is_over.set()
+        producer.join()
 
 
 class Watched:

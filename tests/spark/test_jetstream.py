@@ -6,10 +6,8 @@ import asyncio
 import base64
 import json
 import os
-import random
 import signal
 import socket
-import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -25,7 +23,7 @@ from brokers import NatsServer
 from nats.js import JetStreamContext
 from nats.js.api import RetentionPolicy, StreamConfig
 
-from tests.spark.stream_commands import Watched, run, started
+from tests.spark.stream_commands import Watched, kill_while_producing, run, started
 from wirebook.capture.endpoints import Credentials
 from wirebook.capture.jetstream import find_stream
 from wirebook.capture.nats_client import NatsServers
@@ -218,26 +216,10 @@ def test_stream_waits_for_a_server_that_restarts(plants: Plants, one_java: dict[
 @pytest.mark.faults
 def test_killed_stream_lands_every_message_once(plants: Plants) -> None:
     """The driver is killed at random moments while messages arrive."""
-    dice, kills = random.Random(time.time_ns()), int(os.environ.get("WIREBOOK_KILLS", "1"))
+    kills = int(os.environ.get("WIREBOOK_KILLS", "1"))
     arguments = plants.arguments("--interval", "0", "--max-per-batch", "40")
-    numbers, is_over = iter(range(1_000_000)), threading.Event()
-
-    def produce() -> None:
-        while not is_over.wait(0.05):
-            plants.send([next(numbers) for _ in range(5)])
-
-    producer = threading.Thread(target=produce)
-    producer.start()
-    try:
-        for _ in range(kills):
-            with started({}, arguments) as process:
-                stream = Watched(process)
-                stream.wait_for(lambda s=stream: any(note.startswith("streaming") for note in s.notes))
-                time.sleep(dice.uniform(0, 8))
-                process.kill()
-    finally:
-        is_over.set()
-        producer.join()
+    numbers = iter(range(1_000_000))
+    kill_while_producing(arguments, lambda: plants.send([next(numbers) for _ in range(5)]), kills)
     run({}, plants.arguments("--available-now"))
     assert len(plants.acknowledged) > 100
     plants.check_landed()

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import signal
-import threading
 import time
 import urllib.request
 import uuid
@@ -25,7 +24,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.brokers.lineage import lineage_server, rows
 from tests.landing.s3 import make_bucket, s3_server
-from tests.spark.stream_commands import SECONDS, Watched, run, started
+from tests.spark.stream_commands import SECONDS, Watched, kill_while_producing, run, started
 from wirebook.landing.runs.target import Target
 from wirebook.landing.watch.status import target_status
 
@@ -391,27 +390,11 @@ def test_batch_waits_for_another_run_at_the_target(
 @pytest.mark.faults
 def test_killed_stream_lands_every_message_once(kafka: KafkaBroker, tmp_path: Path) -> None:
     """The driver is killed at random moments while messages arrive."""
-    topic, dice = Topic(kafka, tmp_path), random.Random(time.time_ns())
+    topic = Topic(kafka, tmp_path)
     kills = int(os.environ.get("WIREBOOK_KILLS", "1"))
     arguments = topic.arguments("--interval", "0", "--max-per-batch", "40")
-    numbers, is_over = iter(range(1_000_000)), threading.Event()
-
-    def produce() -> None:
-        while not is_over.wait(0.05):
-            topic.send_events([next(numbers) for _ in range(5)])
-
-    producer = threading.Thread(target=produce)
-    producer.start()
-    try:
-        for _ in range(kills):
-            with started({}, arguments) as process:
-                stream = Watched(process)
-                stream.wait_for(lambda s=stream: any(note.startswith("streaming") for note in s.notes))
-                time.sleep(dice.uniform(0, 8))
-                process.kill()
-    finally:
-        is_over.set()
-        producer.join()
+    numbers = iter(range(1_000_000))
+    kill_while_producing(arguments, lambda: topic.send_events([next(numbers) for _ in range(5)]), kills)
     run({}, topic.arguments("--available-now"))
     assert len(topic.acknowledged) > 100
     topic.check_landed()
@@ -423,26 +406,14 @@ def test_killed_stream_lands_repeated_events_once(kafka: KafkaBroker, tmp_path: 
     topic, dice = Topic(kafka, tmp_path), random.Random(time.time_ns())
     kills = int(os.environ.get("WIREBOOK_KILLS", "2"))
     arguments = topic.arguments("--interval", "0", "--max-per-batch", "40", "--deduplicate", "1h")
-    sent, is_over = list[int](), threading.Event()
+    sent = list[int]()
 
     def produce() -> None:
-        while not is_over.wait(0.05):
-            new = len(sent) * 10 + 1  # 1, 11, 21: all valid
-            sent.append(new)
-            topic.send_events([new, dice.choice(sent)], partition=dice.randrange(2))
+        new = len(sent) * 10 + 1  # 1, 11, 21: all valid
+        sent.append(new)
+        topic.send_events([new, dice.choice(sent)], partition=dice.randrange(2))
 
-    producer = threading.Thread(target=produce)
-    producer.start()
-    try:
-        for _ in range(kills):
-            with started({}, arguments) as process:
-                stream = Watched(process)
-                stream.wait_for(lambda s=stream: any(note.startswith("streaming") for note in s.notes))
-                time.sleep(dice.uniform(0, 8))
-                process.kill()
-    finally:
-        is_over.set()
-        producer.join()
+    kill_while_producing(arguments, produce, kills)
     topic.send_events(sent)
     run({}, topic.arguments("--available-now", "--deduplicate", "1h"))
     assert len(sent) > 50
