@@ -134,10 +134,35 @@ def test_feature_added_by_another_writer_is_noticed(table: Table) -> None:
 def test_checkpoints_are_written(table: Table) -> None:
     for batch in range(3, 204):
         table.commit(batch)
-    checkpoints = sorted((table.folder / "_delta_log").glob("*.checkpoint.parquet"))
-    assert [int(path.name.partition(".")[0]) for path in checkpoints] in ([99, 199], [100, 200])
+    first, second = checkpoints(table.folder)
+    assert second == first + 100
+    assert table.loads == 4  # two more than at the start
     assert table.numbers() == [*range(1, 204)]
-    assert table.loads < 12
+
+
+def test_tables_have_their_checkpoints_in_different_batches(tmp_path: Path) -> None:
+    found = []
+    for name in ("orders_created", "orders_paid", "orders_shipped"):
+        table = Table(tmp_path / name)
+        table.folder = tmp_path / name / name
+        for batch in range(1, 103):
+            table.commit(batch)
+        found += checkpoints(table.folder)
+    assert len(set(found)) == 3
+
+
+def test_interval_of_checkpoints_is_a_property_of_the_table(table: Table) -> None:
+    DeltaTable(table.folder).alter.set_table_properties({"delta.checkpointInterval": "5"})
+    for batch in range(3, 15):
+        table.commit(batch)
+    first, *others = checkpoints(table.folder)
+    assert others
+    assert {version % 5 for version in others} == {first % 5}
+
+
+def checkpoints(folder: Path) -> list[int]:
+    """The versions of a table that have a checkpoint."""
+    return sorted(int(path.name.partition(".")[0]) for path in folder.glob("_delta_log/*.checkpoint.parquet"))
 
 
 def test_days_are_values_of_the_partition(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
 from wirebook.landing.tables.comments import with_comments
-from wirebook.landing.tables.delta_append import APPLICATION, LogEnd
+from wirebook.landing.tables.delta_append import APPLICATION, LogEnd, has_checkpoint
 from wirebook.landing.tables.delta_statistics import file_statistics
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
@@ -90,19 +90,25 @@ class DeltaFormat(ParquetFormat):
         place_files(folder, files)
         actions = _actions(folder, files, traits.day)
         end = self._ends.get(folder)
-        if end is not None and end.append(batch, actions, schema, traits):
-            return
-        self._ends.pop(folder, None)
         try:
+            if end is not None and end.append(batch, actions, schema, traits):
+                if end.has_checkpoint:
+                    _write_checkpoint(DeltaTable(str(folder), storage_options=STORAGE))
+                return
+            self._ends.pop(folder, None)
             try:
                 table = DeltaTable(str(folder), storage_options=STORAGE)
             except TableNotFoundError:
                 _create(folder, batch, actions, schema, traits)
             else:
                 if (table.transaction_version(APPLICATION) or 0) < batch:
+                    due = has_checkpoint(folder.name, table.version() + 1, table.metadata().configuration)
                     _append(table, batch, actions, schema, traits)
-                    if isinstance(folder, Path):
+                    if due or isinstance(folder, Path):
                         table.update_incremental()
+                    if due:
+                        _write_checkpoint(table)
+                    if isinstance(folder, Path):
                         new_end = LogEnd.of(folder / "_delta_log", table, batch, schema, traits)
         except DeltaError as error:
             raise CommitFailed(str(error)) from error
@@ -133,8 +139,7 @@ class DeltaFormat(ParquetFormat):
         elif options.compacts and _small_files(table, options.target_bytes):
             compacted = table.optimize.compact(target_size=options.target_bytes)["numFilesRemoved"]
         if not options.dry_run:
-            table.create_checkpoint()
-            table.cleanup_metadata()
+            _write_checkpoint(table)
         deleted = table.vacuum(options.retain_hours, options.dry_run, enforce_retention_duration=False, full=True)
         return Upkeep(folder.name, files, compacted, len(deleted))
 
@@ -173,7 +178,7 @@ def _append(
 ) -> None:
     """Add files that the table does not have. New columns, comments and properties are set in transactions before,
     which may succeed alone."""
-    from deltalake import Field, Schema  # noqa: PLC0415
+    from deltalake import Field, PostCommitHookProperties, Schema  # noqa: PLC0415
 
     known = {field.name: field for field in table.schema().fields}
     added = []
@@ -199,7 +204,14 @@ def _append(
         table.schema(),
         partition_by=current.partition_columns or None,
         commit_properties=_properties(batch),
+        post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
     )
+
+
+def _write_checkpoint(table: DeltaTable) -> None:
+    """Write a checkpoint of the loaded version, and delete the files of the log whose retention is over."""
+    table.create_checkpoint()
+    table.cleanup_metadata()
 
 
 def _properties(batch: int) -> Any:

@@ -3,7 +3,8 @@
 `deltalake` reads a whole table for each transaction: its cost grows with the files of the table, and a stream commits
 many tables a second. Here a transaction that only adds files is one file of the log, which must not exist yet.
 Whatever else a table may need is left to `deltalake`: its first transaction in a run, new columns, comments or
-properties, table features, checkpoints, and tables to which another program has written.
+properties, table features, and tables to which another program has written. Each table has its checkpoint in another
+batch than most others, so that no batch has to write those of all tables.
 
 Spec: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries; docs/decisions/0210
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+import zlib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -27,7 +29,7 @@ from wirebook.landing.tables.formats import TableTraits
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-__all__ = ["APPLICATION", "LogEnd"]
+__all__ = ["APPLICATION", "LogEnd", "has_checkpoint"]
 
 APPLICATION: Final = "wirebook"
 """The name of the transactions, whose version is the number of the batch."""
@@ -36,15 +38,21 @@ ENGINE: Final = f"wirebook/{version_of('wirebook')}"
 WRITER_VERSION: Final = 2
 """The highest version of the protocol for writers whose features an append cannot violate: later ones have more."""
 CHECKPOINT_INTERVAL: Final = 100
-"""How many transactions `deltalake` lets pass before it writes a checkpoint, unless the table says otherwise."""
+"""How many versions are between two checkpoints, unless the table says otherwise."""
+
+
+def has_checkpoint(folder: str, version: int, configuration: Mapping[str, str | None]) -> bool:
+    """Whether a version of the table in the folder of this name gets a checkpoint. The versions of tables that are
+    written in the same batches differ."""
+    interval = int(configuration.get("delta.checkpointInterval") or CHECKPOINT_INTERVAL)
+    return version > 0 and (version + zlib.crc32(folder.encode())) % interval == 0
 
 
 class LogEnd:
     """The end of the log of a table: its last version, which has the batch `batch`."""
 
     def __init__(self, log: Path, table: DeltaTable, batch: int, schema: pa.Schema, traits: TableTraits) -> None:
-        configuration = table.metadata().configuration
-        self._interval = int(configuration.get("delta.checkpointInterval") or CHECKPOINT_INTERVAL)
+        self._configuration = table.metadata().configuration
         self._log, self._batch, self._schema, self._traits = log, batch, schema, traits
         self._version = table.version()
         self._identity = _identity(self._path(self._version))
@@ -68,8 +76,7 @@ class LogEnd:
         if batch <= self._batch:
             return True
         version = self._version + 1
-        has_checkpoint = version % self._interval == 0 or (version + 1) % self._interval == 0
-        if has_checkpoint or traits != self._traits or not schema.equals(self._schema, check_metadata=True):
+        if traits != self._traits or not schema.equals(self._schema, check_metadata=True):
             return False
         information = {
             "timestamp": time.time_ns() // 1_000_000,
@@ -84,6 +91,11 @@ class LogEnd:
             return False
         self._batch, self._version, self._identity = batch, version, _identity(self._path(version))
         return True
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether the last version gets a checkpoint."""
+        return has_checkpoint(self._log.parent.name, self._version, self._configuration)
 
     def _path(self, version: int) -> Path:
         return self._log / f"{version:020}.json"
