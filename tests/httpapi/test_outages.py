@@ -10,20 +10,19 @@ import pwd
 import shutil
 import socket
 import sqlite3
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
-from tempfile import mkdtemp
 
 import httpx
 import psycopg
 import pytest
 from sqlalchemy import make_url
 
+from tests.disks import fill, mounted_disk
 from tests.httpapi.conftest import Client
 from tests.httpapi.postgres import MISSING, SERVER_USER, is_installed, new_database, running_postgresql, start, stop
 from tests.httpapi.servers import Follower, Server, serving
@@ -36,26 +35,8 @@ LOG = ("--log-format", "json")
 
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
-    """The folder of a small file system, which PostgreSQL may enter, too: not in pytest's own, which others may not."""
-    folder = Path(mkdtemp(prefix="wirebook-disk-"))
-    folder.chmod(0o755)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", folder], capture_output=True).returncode:
-        folder.rmdir()
-        pytest.skip("needs the right to mount a file system")
-    yield folder
-    subprocess.run(["umount", "--lazy", folder], check=True)
-    folder.rmdir()
-
-
-def fill(folder: Path) -> Path:
-    """A file that takes all the space that is left."""
-    file = folder / "ballast"
-    with file.open("wb", buffering=0) as ballast:
-        try:
-            while ballast.write(b"\0" * 4096):
-                pass
-        except OSError:
-            return file
+    with mounted_disk("24m") as folder:
+        yield folder
 
 
 def lines_of(server: Server, *levels: str) -> list[str]:

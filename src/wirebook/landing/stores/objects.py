@@ -19,7 +19,15 @@ from wirebook.problems.extras import library
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-__all__ = ["OBJECTS_AT_ONCE", "ObjectChanged", "ObjectPath", "ObjectReader", "ObjectStatus", "ObjectWriter"]
+__all__ = [
+    "OBJECTS_AT_ONCE",
+    "ObjectChanged",
+    "ObjectPath",
+    "ObjectReader",
+    "ObjectStatus",
+    "ObjectWriter",
+    "store_failed",
+]
 
 MAX_MESSAGE: Final = 300
 OBJECTS_AT_ONCE: Final = 16
@@ -127,9 +135,17 @@ class ObjectPath:
             library("obstore").put(_store(self.bucket), self.key, data, use_multipart=False)
 
     def create(self, data: bytes) -> None:
-        """Write the object unless there is one. Raises: FileExistsError, store-failed"""
-        with _failures(self, writes=True):
-            library("obstore").put(_store(self.bucket), self.key, data, mode="create", use_multipart=False)
+        """Write the object unless there is one with other content: this write is repeated if the answer of the store
+        is lost, and then finds itself.
+
+        Raises: FileExistsError, store-failed
+        """
+        try:
+            with _failures(self, writes=True):
+                library("obstore").put(_store(self.bucket), self.key, data, mode="create", use_multipart=False)
+        except FileExistsError:
+            if self.read_bytes() != data:
+                raise
 
     def copy_to(self, other: ObjectPath) -> None:
         """Copy the object within its bucket. Raises: FileNotFoundError, store-failed"""
@@ -237,17 +253,19 @@ def _failures(path: ObjectPath, *, writes: bool = False) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         if writes:
-            raise _failed(path, f"'{path.bucket}' does not exist") from error
+            raise store_failed(path, f"'{path.bucket}' does not exist") from error
         raise FileNotFoundError(f"'{path}' does not exist") from error
     except exceptions.AlreadyExistsError as error:
         raise FileExistsError(f"'{path}' exists") from error
     except exceptions.PreconditionError as error:
         raise ObjectChanged(f"'{path}' has been replaced") from error
-    except (exceptions.BaseError, ValueError) as error:
-        raise _failed(path, str(error).partition("\n\nDebug source")[0].replace("\n", " ")[:MAX_MESSAGE]) from error
+    except (exceptions.BaseError, OSError, ValueError) as error:  # `obstore` has PermissionError in some places
+        raise store_failed(path, str(error).partition("\n\nDebug source")[0]) from error
 
 
-def _failed(path: ObjectPath, reason: str) -> WirebookError:
+def store_failed(path: ObjectPath, reason: str) -> WirebookError:
+    """The problem of a store that refused a request or did not answer, with the first words of its reason."""
+    reason = " ".join(reason.split())[:MAX_MESSAGE]
     message = f"the store of '{path}' refused a request or did not answer: {reason}"
     hint = "check the URL, the credentials in the environment and the network; then run the command again"
     return WirebookError(Problem("store-failed", message, file=str(path), hint=hint))

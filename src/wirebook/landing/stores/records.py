@@ -43,6 +43,8 @@ __all__ = [
 
 LEASE_SECONDS: Final = 60
 """A lease that was not renewed for so long has expired."""
+UNRELEASED: Final = set[str]()
+"""Leases that this process no longer needs, and could not release because the store did not answer."""
 LOCKS: Final = Path("/proc/locks")
 """The locks of this machine, on Linux."""
 
@@ -167,8 +169,11 @@ class FolderRecords:
                 owner = os.pread(fd, 100, 0).decode(errors="replace").strip() or "unknown"
                 message = f"another run (process {owner}) is writing to '{self._root}'"
                 raise WirebookError(Problem("target-locked", message, hint="wait until it has ended")) from error
-            os.ftruncate(fd, 0)
-            os.pwrite(fd, f"{os.getpid()} on {os.uname().nodename}\n".encode(), 0)
+            try:
+                os.ftruncate(fd, 0)
+                os.pwrite(fd, f"{os.getpid()} on {os.uname().nodename}\n".encode(), 0)
+            except OSError as error:
+                raise WirebookError(_unwritable(self._root, error)) from error
             yield
         finally:
             os.close(fd)
@@ -226,7 +231,9 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_dead(self) -> bool:
-        """Whether its process was one of this machine and has ended."""
+        """Whether its process was one of this machine and has ended, or is this one, which has given it up."""
+        if self.id in UNRELEASED:
+            return True
         if self.place != _place():
             return False
         try:
@@ -307,8 +314,10 @@ class ObjectRecords:
             renewal.join()
             if not self._lost and self._lease:
                 released = msgspec.structs.replace(self._lease[1], released=True)
-                with suppress(WirebookError):  # it expires
+                try:
                     self._lease_path(number).write_bytes(msgspec.json.encode(released))
+                except WirebookError:  # for other processes, it expires
+                    UNRELEASED.add(self._lease[1].id)
             self._lease = None
 
     def _lease_path(self, number: int) -> ObjectPath:

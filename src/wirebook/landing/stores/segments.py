@@ -24,6 +24,7 @@ class ObjectSegments:
     def __init__(self, folder: ObjectPath, linger_seconds: float) -> None:
         """Raises: WirebookError (``store-failed``)"""
         self._folder, self.linger_seconds = folder, linger_seconds
+        self._failed: tuple[str, list[bytes]] | None = None
         identity = folder / IDENTITY_FILE
         try:
             self.identity = secrets.token_hex(8)
@@ -32,12 +33,20 @@ class ObjectSegments:
             self.identity = identity.read_bytes().decode()
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Upload lines as one object. Raises: OSError"""
+        """Upload lines as one object. After a failure, the same lines have the same name again: the object may be
+        there, if only the answer was lost.
+
+        Raises: OSError
+        """
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}{SUFFIX}"
+        if self._failed is not None and self._failed[1] == [*lines]:
+            name = self._failed[0]
         try:
             (self._folder / name).write_bytes(b"\n".join(lines) + b"\n")
         except WirebookError as error:  # the gateway tries again
+            self._failed = name, [*lines]
             raise OSError(error.problems[0].message) from error
+        self._failed = None
 
     def roll(self) -> None:
         """Nothing: every object is complete."""

@@ -7,11 +7,12 @@ Spec: docs/land.md#delta-lake; docs/decisions/0059
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote, urlparse
 
 import orjson
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
+from wirebook.landing.stores.objects import store_failed
 from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.delta_append import APPLICATION, LogEnd, has_checkpoint
 from wirebook.landing.tables.delta_statistics import file_statistics
@@ -42,6 +44,10 @@ __all__ = ["DeltaFormat"]
 
 STORAGE = {"allow_http": "true"}
 """Options of the object store; credentials and addresses come from the environment or the instance."""
+
+
+COLOURS: Final = re.compile(r"\x1b\[\d+m\W?")
+"""What `deltalake` puts before the lines of its errors."""
 
 
 class DeltaFormat(ParquetFormat):
@@ -110,8 +116,9 @@ class DeltaFormat(ParquetFormat):
                         _write_checkpoint(table)
                     if isinstance(folder, Path):
                         new_end = LogEnd.of(folder / "_delta_log", table, batch, schema, traits)
-        except DeltaError as error:
-            raise CommitFailed(str(error)) from error
+        except (DeltaError, OSError) as error:
+            if not _has_batch(folder, batch):  # else only the answer of the store was lost
+                raise _failure(folder, error) from error
         sync_new(folder / "_delta_log", started)
         if new_end is not None:
             self._ends[folder] = new_end
@@ -142,6 +149,28 @@ class DeltaFormat(ParquetFormat):
             _write_checkpoint(table)
         deleted = table.vacuum(options.retain_hours, options.dry_run, enforce_retention_duration=False, full=True)
         return Upkeep(folder.name, files, compacted, len(deleted))
+
+
+def _failure(folder: Location, error: Exception) -> Exception:
+    """What a failed commit raises: a `DeltaError` is about the table; others are the store's, or of the system."""
+    reason = " ".join(COLOURS.sub("", str(error)).split())
+    if not isinstance(error, OSError):
+        return CommitFailed(reason)
+    if isinstance(folder, Path) or isinstance(error, (FileNotFoundError, PermissionError)):
+        return type(error)(reason)
+    return store_failed(folder, reason)
+
+
+def _has_batch(folder: Location, batch: int) -> bool:
+    """Whether a table has a batch, if the store answers."""
+    from deltalake import DeltaTable  # noqa: PLC0415
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    try:
+        table = DeltaTable(str(folder), storage_options=STORAGE)
+        return (table.transaction_version(APPLICATION) or 0) >= batch
+    except (DeltaError, OSError):
+        return False
 
 
 def _small_files(table: DeltaTable, target_bytes: int) -> int:

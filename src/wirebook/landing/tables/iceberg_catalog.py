@@ -288,11 +288,15 @@ def _embedded(root: Path) -> Catalog:
 
 @lru_cache(maxsize=4)
 def _opened(root: Path, _inode: int) -> Catalog:
-    """The catalogue in a folder. Its connections would go on to write to a file that has been deleted."""
+    """The catalogue in a folder. Its connections would go on to write to a file that has been deleted.
+
+    Raises: iceberg-catalog-failed
+    """
     from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
 
-    catalog = SqlCatalog(SQLITE, uri=f"sqlite:///{root}/_wirebook/iceberg.db", warehouse=uri_of(root))
-    catalog.create_namespace_if_not_exists(NAMESPACE)
+    with catalog_failures(SQLITE):  # the disk may be full
+        catalog = SqlCatalog(SQLITE, uri=f"sqlite:///{root}/_wirebook/iceberg.db", warehouse=uri_of(root))
+        catalog.create_namespace_if_not_exists(NAMESPACE)
     return catalog
 
 
@@ -355,7 +359,8 @@ def catalog_failures(name: str) -> Iterator[None]:
 def _failed(name: str, error: Exception) -> WirebookError:
     """The error without the text of secrets, which PyIceberg and drivers may repeat."""
     message = f"the Iceberg catalogue '{name}' refused a request or did not answer: {reason_of(name, error)}"
-    hint = "check the catalogue in PyIceberg's configuration, and the network; then run the command again"
+    what = "the disk of the target" if name == SQLITE else "the catalogue in PyIceberg's configuration, and the network"
+    hint = f"check {what}; then run the command again"
     return WirebookError(Problem("iceberg-catalog-failed", message, hint=hint))
 
 

@@ -1,0 +1,190 @@
+"""A store that refuses requests, loses answers and goes away while messages land and are captured: on a real S3 server
+behind a proxy that makes requests fail. Every message lands once after, or the run ends with one error and the next
+one completes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from brokers import free_port
+
+from tests.brokers.faulty_store import Fault, FaultyStore, faulty_store
+from tests.capture.gateway import gateway, wait_for_note, write_catalog
+from tests.landing.workspace import Workspace
+from wirebook.landing.stores.locations import location_of
+from wirebook.landing.stores.segments import ObjectSegments
+from wirebook.problems import WirebookError
+
+pytestmark = pytest.mark.xdist_group("s3")
+
+
+@pytest.fixture
+def store(s3: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyStore]:
+    with faulty_store(s3) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.url)
+        yield proxy
+
+
+def complete(workspace: Workspace, expected: int) -> None:
+    """The next run completes, and nothing is missing or there twice."""
+    assert not workspace.land().problems
+    workspace.check_conserved(expected)
+    report = workspace.land()
+    assert (report.read, report.skipped, report.problems) == (0, expected, [])
+    assert not (workspace.to / "_wirebook" / "aside").is_dir()
+
+
+def check(error: WirebookError) -> None:
+    """It is one line about the store."""
+    (problem,) = error.problems
+    assert problem.code == "store-failed"
+    assert "\n" not in problem.message
+    assert "\x1b" not in problem.message
+    assert "never-shown" not in problem.message
+
+
+# -- landing ---------------------------------------------------------------------------------------------------------
+
+
+def test_lost_answers_change_nothing(store: FaultyStore, tmp_path: Path, bucket: str) -> None:
+    """Each write takes effect and is answered with an error, so the client repeats it."""
+    workspace = Workspace(tmp_path, f"{bucket}/tables")
+    expected = workspace.write_two_files()
+    store.fail(Fault(500, is_done=True, once=True))
+    report = workspace.land()
+    assert store.recover() > 10
+    assert (report.read, report.problems) == (expected, [])
+    complete(workspace, expected)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(Fault(403), id="all-refused"),
+        pytest.param(Fault(0, is_done=True), id="connection-lost"),
+    ],
+)
+def test_fault_at_any_write(store: FaultyStore, tmp_path: Path, bucket: str, fault: Fault) -> None:
+    """The n-th write fails, for every n: with all that follow it, or alone and after it took effect."""
+    ended = 0
+    for number in itertools.count():
+        (folder := tmp_path / str(number)).mkdir()
+        workspace = Workspace(folder, f"{bucket}/{number}/tables")
+        expected, first = workspace.write_two_files(), store.writes + number
+        store.fail(replace(fault, first=first, last=fault.last if fault.status == 403 else first))
+        try:
+            workspace.land()
+        except WirebookError as error:
+            ended += 1
+            check(error)
+        if not store.recover():
+            break
+        complete(workspace, expected)
+    assert number > 10
+    assert ended > 1
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("outage", ["503", "500", "refused connections"])
+def test_outage_of_some_seconds_delays_a_run(store: FaultyStore, tmp_path: Path, bucket: str, outage: str) -> None:
+    dice = random.Random(time.time_ns())
+    for number in range(2):
+        (folder := tmp_path / str(number)).mkdir()
+        workspace = Workspace(folder, f"{bucket}/{number}/tables")
+        expected, is_over = workspace.write_two_files(), threading.Event()
+
+        def run(workspace: Workspace = workspace, is_over: threading.Event = is_over) -> None:
+            time.sleep(dice.uniform(0, 0.5))
+            if outage == "refused connections":
+                store.refuse()
+            else:
+                store.fail(Fault(int(outage), reads=True))
+            time.sleep(1.5)
+            store.recover()
+            if outage == "refused connections":
+                store.listen()
+            is_over.set()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            report = workspace.land()
+        except WirebookError as error:  # a conditional write whose connection was closed is not repeated
+            check(error)
+        else:
+            assert (report.read, report.problems) == (expected, [])
+        thread.join()
+        complete(workspace, expected)
+
+
+# -- capture ---------------------------------------------------------------------------------------------------------
+
+
+def test_segment_whose_answer_was_lost_is_written_once(store: FaultyStore, bucket: str) -> None:
+    """The gateway writes messages again under the name that they may have."""
+    segments = ObjectSegments(location_of(f"{bucket}/captured"), 0.0)  # type: ignore[arg-type]
+    store.fail(Fault(400, is_done=True, first=(number := store.writes), last=number))
+    with pytest.raises(OSError, match="refused a request"):
+        segments.write([b"1", b"2"])
+    segments.write([b"1", b"2"])
+    segments.write([b"1", b"2"])
+    contents = [path.read_bytes() for path, _ in location_of(f"{bucket}/captured").below() if "jsonl" in path.name]
+    assert contents == [b"1\n2\n"] * 2
+
+
+@pytest.mark.faults
+def test_gateway_acknowledges_nothing_while_its_store_refuses_writes(
+    store: FaultyStore, tmp_path: Path, bucket: str
+) -> None:
+    port, folder = free_port(), f"{bucket}/captured"
+    options = {"endpoints": [{"uri": f"http://127.0.0.1:{port}/hooks"}]}
+    catalog = write_catalog(tmp_path, {"e": {"usage": ["producer"], "protocol": "HTTP", "protocoloptions": options}})
+    acknowledged, unanswered, is_over = set[str](), set[str](), threading.Event()
+
+    def post(thread: int) -> None:
+        with httpx.Client(trust_env=False, timeout=60) as client:
+            for number in itertools.count():
+                if is_over.wait(0.01):
+                    return
+                body = f"{thread}.{number}"
+                try:
+                    answer = client.post(f"http://127.0.0.1:{port}/hooks", content=body)
+                except httpx.TransportError:
+                    unanswered.add(body)
+                else:
+                    (acknowledged if answer.status_code == 202 else unanswered).add(body)
+
+    with gateway(catalog, folder, "--endpoint", "/endpoints/e", "--linger", "0.05") as process:
+        threads = [threading.Thread(target=post, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        time.sleep(1)
+        store.fail(Fault(403))
+        wait_for_note(process, "nothing is acknowledged until it can be written")
+        time.sleep(0.5)  # answers that are under way
+        before = set(acknowledged)
+        time.sleep(1)
+        assert acknowledged == before
+        store.fail(Fault(400, is_done=True, nth=2))
+        wait_for_note(process, "writing again")
+        time.sleep(2)
+        store.recover()
+        is_over.set()
+        for thread in threads:
+            thread.join()
+        assert process.stop()[0] == 0
+    objects = [path.read_bytes() for path, _ in location_of(folder).below() if path.name.endswith(".jsonl")]
+    bodies = [json.loads(line)["body"] for content in objects for line in content.splitlines()]
+    assert len(acknowledged) > len(before) > 0
+    assert len(bodies) == len(set(bodies))
+    assert acknowledged <= set(bodies) <= acknowledged | unanswered
