@@ -65,7 +65,7 @@ def test_small_files_land_together_as_they_land_alone(
     assert max(lengths) < 20
     assert report.closing_line()["outcomes"] == {"matched": 43, "unexpected": 20, "malformed": 13, "unsupported": 24}
     assert together.rows() == alone.rows()
-    assert Target(together.to).ledger() == Target(alone.to).ledger()
+    assert Target(together.to).history().ledger == Target(alone.to).history().ledger
     assert len(together.rows()) == report.read + 1
 
 

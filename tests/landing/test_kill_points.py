@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from wirebook.landing.runs.target import Manifest, Target
+from wirebook.landing.runs.manifests import Manifest
+from wirebook.landing.runs.target import Target
 from wirebook.problems import WirebookError
 
 POINTS = ["locked", "pinned", "begun", "staged", "committed", "moved", "tabled", "finished"]

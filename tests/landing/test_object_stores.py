@@ -293,3 +293,16 @@ def test_target_inside_its_source(bucket: str, tmp_path: Path) -> None:
     remote.land(source)
     assert remote.land(source).read == 0
     remote.check_conserved(expected)
+
+
+def test_manifests_are_packed(remote: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wirebook.landing.runs.target.PACK_SIZE", 3)
+    monkeypatch.setattr("wirebook.landing.runs.manifests.PACK_SIZE", 3)
+    for number in range(14):
+        remote.write(f"{number}.jsonl", b'{"t": "a", "n": %d}\n' % number)
+        assert remote.land().read == 1
+    names = {name for folder in ("batches", "packs") for name in Target(remote.to).records.names(folder)}
+    assert names == {*(f"{number}.jsonl.gz" for number in (3, 6, 9)), *(f"{n}.json" for n in (6, 9, *range(7, 15)))}
+    assert (remote.land().read, remote.land().skipped) == (0, 14)
+    assert [manifest.batch for manifest in Target(remote.to).manifests()] == [*range(1, 15)]
+    remote.check_conserved(14)

@@ -28,8 +28,9 @@ from wirebook.landing.runs.event_keys import EventIndex, EventKeys, first_of_eac
 from wirebook.landing.runs.frame_task import FrameInput, run_frame_task
 from wirebook.landing.runs.land_frame import land_frame
 from wirebook.landing.runs.local_runner import LocalRunner
+from wirebook.landing.runs.manifests import FrameBatch
 from wirebook.landing.runs.report import Report
-from wirebook.landing.runs.target import FrameBatch, Target, no_stop
+from wirebook.landing.runs.target import Target, no_stop
 from wirebook.landing.runs.task import Job, TaskResult
 from wirebook.landing.sources.dataframes import Identity, InputColumns
 from wirebook.landing.stores.locations import location_of

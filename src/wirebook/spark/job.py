@@ -18,7 +18,8 @@ from wirebook.landing import job
 from wirebook.landing.job import AnyCatalog, AnyPath, LandOptions, Report, RunOptions
 from wirebook.landing.runs.frame_task import FrameInput
 from wirebook.landing.runs.land_frame import land_frame
-from wirebook.landing.runs.target import FrameBatch, Target
+from wirebook.landing.runs.manifests import FrameBatch
+from wirebook.landing.runs.target import Target
 from wirebook.landing.sources.dataframes import Identity, input_columns
 from wirebook.landing.stores.locations import local_path, location_of
 from wirebook.problems import Problem, WirebookError

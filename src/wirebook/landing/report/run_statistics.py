@@ -14,7 +14,8 @@ from pathlib import Path
 from wirebook.landing.report.column_statistics import TableStatistics, add_staged, table_statistics
 from wirebook.landing.report.dead_letter_statistics import DeadLetterStatistics, dead_letter_statistics
 from wirebook.landing.report.timeline import Timeline, timeline
-from wirebook.landing.runs.target import Manifest, Target
+from wirebook.landing.runs.manifests import Manifest
+from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, Location, location_of
 from wirebook.landing.tables.layout import DEAD_LETTERS, NO_DEFINITION, REPEATED, RESOLVED, STAGED
 from wirebook.problems import Problem, WirebookError

@@ -9,7 +9,8 @@ from difflib import get_close_matches
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wirebook.landing.runs.target import TableEntry, Target
+from wirebook.landing.runs.manifests import TableEntry
+from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, Location, folders_in, location_of, parquet_source
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import conform

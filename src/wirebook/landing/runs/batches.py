@@ -29,6 +29,7 @@ from wirebook.landing.runs.checks import (
     total_offsets,
 )
 from wirebook.landing.runs.ledger import LedgerEntry
+from wirebook.landing.runs.manifests import BatchRun, Manifest, TableEntry, read_columns
 from wirebook.landing.runs.repeats import (
     Deduplication,
     RepeatSearch,
@@ -38,15 +39,7 @@ from wirebook.landing.runs.repeats import (
     settle,
 )
 from wirebook.landing.runs.report import Report
-from wirebook.landing.runs.target import (
-    BatchRun,
-    DeadLetterFilter,
-    Manifest,
-    PendingBatch,
-    TableEntry,
-    Target,
-    read_columns,
-)
+from wirebook.landing.runs.target import DeadLetterFilter, PendingBatch, Target
 from wirebook.landing.runs.task import Job, ReplaySelection, TaskResult
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
 from wirebook.landing.stores.locations import Location
@@ -359,9 +352,9 @@ class Batches:
 
     def _replay_selection(self, chosen: DeadLetterFilter) -> ReplaySelection:
         """The same each time a batch is run, because nothing is committed in between."""
-        ledger = self.target.ledger()
+        ledger = self._history.ledger
         events = frozenset(entry.file for entry in ledger.values() if entry.file_type == "events")
-        captures = frozenset(ledger.keys() - events) if self._history.frames else None
+        captures = frozenset(ledger.keys() - events) if self._history.has_frames else None
         resolved = tuple(path.absolute() for path in self.target.resolved())
         return ReplaySelection(
             frozenset(chosen.codes),

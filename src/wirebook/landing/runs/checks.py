@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
+from wirebook.landing.runs.manifests import TableEntry
 from wirebook.landing.runs.offsets import Offsets, RepeatedMessage, add_offsets
 from wirebook.landing.runs.plan import unfinished_line
-from wirebook.landing.runs.target import TableEntry
 from wirebook.landing.runs.task import SplitResult, TaskResult
 from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.tables.formats import NO_TRAITS, TableTraits

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from wirebook.landing.chunks import Numbers
+from wirebook.landing.runs.manifests import FrameBatch
 from wirebook.landing.runs.offsets import Offsets, RepeatedMessage, add_offsets, intervals_of, is_within
-from wirebook.landing.runs.target import FrameBatch
 from wirebook.landing.runs.task import Job, Task, TaskError, TaskResult, guarded
 from wirebook.landing.sources.dataframes import Identity, InputColumns, chunks_of, identified_rows
 

@@ -28,9 +28,10 @@ from wirebook.landing.runs.checks import (
     without_splits_after_damage,
 )
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
+from wirebook.landing.runs.manifests import BatchRun, Manifest
 from wirebook.landing.runs.plan import Plan, make_batches, make_plan, make_tasks, source_changed
 from wirebook.landing.runs.report import Report
-from wirebook.landing.runs.target import BatchRun, Manifest, PendingBatch, Target
+from wirebook.landing.runs.target import PendingBatch, Target
 from wirebook.landing.sources.files import Scan, SourceFile, identity_of, list_files, scan_files
 from wirebook.landing.stores.locations import Location
 from wirebook.problems import Problem, WirebookError
@@ -78,7 +79,7 @@ class Run:
         self._earlier_scans = scans
         self._batches = batches
         self._settings, self._target, self._catalogue = batches.settings, batches.target, batches.catalogue
-        self._ledger: Ledger = self._target.ledger()
+        self._ledger: Ledger = dict(self._target.history().ledger)
         self._before: Ledger = dict(self._ledger)
         self._scans: dict[str, Scan] = {}
         self._stopped: set[str] = set()  # files whose splits in later batches must not land

@@ -39,8 +39,9 @@ def land_frame(
         Run(batches).recover()
         report = batches.report
         history = target.history()
-        if source.batch.query is not None and source.batch in history.frames:
-            report.skipped = history.frames[source.batch]
+        if history.has_landed(source.batch):
+            same = (one for one in target.manifests(newest_first=True) if one.frame == source.batch)
+            report.skipped = next(same).read
         else:
             pending = batches.begin([], frame=source.batch)
             known = replace(source, landed=history.offsets)

@@ -11,7 +11,8 @@ begin record is deleted). The ledger is the sum of all manifests.
     DIR/_wirebook/tables/<n>.json            the same in an object store, as of batch n
     DIR/_wirebook/catalogues/<print>.json    catalogues by fingerprint, as batches were begun with them
     DIR/_wirebook/batches/<n>.begin.json     what a batch reads; only until it is finished
-    DIR/_wirebook/batches/<n>.json           the manifest of a committed batch
+    DIR/_wirebook/batches/<n>.json           the manifest of a committed batch (see `manifests`)
+    DIR/_wirebook/packs/                     the manifests of earlier batches, packed
     DIR/_wirebook/batches/<n>.aside.json     the tables that have not taken their files of a batch, and why
     DIR/_wirebook/events/<n>-<random>.keys   keys of the events that have landed, if repeats are searched
     DIR/_wirebook/streams/<query>.json       the figures of the last batch of a streaming query
@@ -23,56 +24,52 @@ Spec: docs/land.md#the-target-folder; docs/decisions/0013, 0195
 
 from __future__ import annotations
 
-import base64
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from datetime import datetime
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
-from wirebook.landing.runs.ledger import Ledger, LedgerEntry
-from wirebook.landing.runs.offsets import Offsets, add_offsets
-from wirebook.landing.runs.repeats import Deduplication, SeenEvents
+from wirebook.landing.runs.ledger import LedgerEntry
+from wirebook.landing.runs.manifests import (
+    PACK_SIZE,
+    FrameBatch,
+    History,
+    Manifest,
+    Manifests,
+    TableEntry,
+    broken_target,
+    load_records,
+)
+from wirebook.landing.runs.repeats import Deduplication
 from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location, files_in
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import (
-    NO_TRAITS,
     CommitFailed,
     StagedFile,
-    TableTraits,
     by_table,
     clear_aside,
     move_aside,
 )
-from wirebook.landing.tables.layout import RESOLVED, STAGED
+from wirebook.landing.tables.layout import RESOLVED
 from wirebook.landing.tables.settings import TableSettings
 from wirebook.problems import Problem, WirebookError
 
 __all__ = [
-    "BatchRun",
     "DeadLetterFilter",
-    "FrameBatch",
-    "History",
-    "Manifest",
     "PendingBatch",
-    "TableEntry",
     "Target",
     "load_tables",
 ]
-
-T = TypeVar("T")
 
 
 class DeadLetterFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,13 +78,6 @@ class DeadLetterFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     codes: list[str] = []
     definitions: list[str] = []
-
-
-class FrameBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A DataFrame that lands: the query and the number of a streaming batch, both None for any other."""
-
-    query: str | None = None
-    batch_id: int | None = None
 
 
 class PendingBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,143 +104,6 @@ class PendingBatch(msgspec.Struct, frozen=True, kw_only=True):
     entries: list[LedgerEntry]
 
 
-class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A table in `tables.json`.
-
-    Shape: `xid` is the XID of its definition, None for `dead_letters`, `resolved` and `staged`. `columns` maps names to
-    types for readers; `arrow` is the serialised Arrow schema as base64. `traits` are what the table has beside columns.
-    """
-
-    table: str
-    xid: str | None
-    columns: dict[str, str]
-    arrow: str
-    traits: TableTraits = NO_TRAITS
-
-    @staticmethod
-    def of(table: str, xid: str | None, arrow: bytes, traits: TableTraits = NO_TRAITS) -> TableEntry:
-        """The entry of a table, from its serialised Arrow schema."""
-        columns, encoded = _described(arrow)
-        return TableEntry(table=table, xid=xid, columns=columns, arrow=encoded, traits=traits)
-
-    @staticmethod
-    def encoded(arrow: bytes) -> str:
-        """A serialised Arrow schema as it stands in `arrow`."""
-        return base64.b64encode(arrow).decode()
-
-    @property
-    def schema(self) -> pa.Schema:
-        return read_columns(base64.b64decode(self.arrow))
-
-
-@lru_cache(maxsize=1024)
-def read_columns(arrow: bytes) -> pa.Schema:
-    """A serialised schema. Cached, because many tables have the same columns, and a stream asks for them in each
-    batch."""
-    return pa.ipc.read_schema(pa.py_buffer(arrow))
-
-
-@lru_cache(maxsize=1024)
-def _described(arrow: bytes) -> tuple[dict[str, str], str]:
-    """The columns of a serialised schema, and the schema as base64. Cached, because many tables have the same
-    columns."""
-    columns = {column.name: str(column.type) for column in read_columns(arrow)}
-    return columns, TableEntry.encoded(arrow)
-
-
-class BatchRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a batch ran.
-
-    Units: `seconds` are those from `started` (UTC) to the commit of the batch; its files enter their tables after that.
-    `bytes_read` and `bytes_written` as in `Report`.
-    Shape: `reasons` counts dead letters by problem code. `name` and `epoch` are those of the catalogue. `unread` are
-    the files and bytes of the source that the run was still to read.
-    """
-
-    started: datetime
-    seconds: float
-    bytes_read: int = 0
-    bytes_written: int = 0
-    reasons: dict[str, int] = {}
-    name: str | None = None
-    epoch: int | None = None
-    unread: tuple[int, int] | None = None
-
-
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A committed batch: its files, its staged rows by table, the tables that are new or changed, its ledger entries
-    or the offsets of its `frame`, and its counts. `table_settings` is None if they have not changed. `seen` are the
-    events that the target remembers from this batch on, None if they have not changed. Earlier versions of Wirebook
-    wrote neither `outcomes` nor `run`."""
-
-    batch: int
-    catalogue: str
-    endpoint: str | None = None
-    options: MatchOptions = DEFAULT_OPTIONS
-    format: str = "parquet"
-    table_settings: TableSettings | None = None
-    files: list[StagedFile] = []
-    staged: dict[str, int] = {}
-    tables: list[TableEntry] = []
-    entries: list[LedgerEntry] = []
-    frame: FrameBatch | None = None
-    offsets: Offsets = {}
-    seen: SeenEvents | None = None
-    read: int = 0
-    empty: int = 0
-    outcomes: dict[str, int] = {}
-    run: BatchRun | None = None
-
-    @property
-    def rows(self) -> Counter[str]:
-        """The rows by table."""
-        rows = Counter(self.staged)
-        for file in self.files:
-            if file.table != STAGED:
-                rows[file.table] += file.rows
-        return rows
-
-    @property
-    def is_replay(self) -> bool:
-        """Whether the messages that were read are dead letters."""
-        return any(file.table == RESOLVED for file in self.files)
-
-
-class History:
-    """What the committed batches of a target say together.
-
-    Shape: `numbers` are those of the batches; `format` is None if they have no files. `with_files` are tables with
-    files of their own; `staged` has the staged rows of each table. `frames` has the messages that each batch of a
-    DataFrame read, and `offsets` the identified rows of DataFrames that have landed. `table_settings` are the last.
-    `seen` are the events that are remembered.
-    """
-
-    def __init__(self) -> None:
-        self.numbers: set[int] = set()
-        self.format: str | None = None
-        self.table_settings = TableSettings()
-        self.with_files: set[str] = set()
-        self.staged: Counter[str] = Counter()
-        self.ledger: Ledger = {}
-        self.frames: dict[FrameBatch, int] = {}
-        self.offsets: Offsets = {}
-        self.seen = SeenEvents()
-
-    def add(self, manifest: Manifest) -> None:
-        """Add a committed batch."""
-        self.numbers.add(manifest.batch)
-        self.format = self.format or (manifest.format if manifest.files else None)
-        self.table_settings = manifest.table_settings or self.table_settings
-        self.seen = manifest.seen or self.seen
-        self.with_files.update(file.table for file in manifest.files)
-        self.staged.update(manifest.staged)
-        self.ledger.update({entry.file: entry for entry in manifest.entries})
-        if manifest.frame is not None:
-            self.frames[manifest.frame] = manifest.read
-        for file, intervals in manifest.offsets.items():
-            add_offsets(self.offsets, file, intervals)
-
-
 def no_stop(point: str) -> None:
     """Called at each named point of a commit. Tests pass a function that ends the process at one of them."""
 
@@ -263,7 +116,7 @@ class Target:
         self.records = records_of(root)
         self.at = at
         self._blocked: dict[str, str] = {}
-        self._history = History()
+        self._manifests = Manifests(self.records, self.at)
 
     @property
     def exists(self) -> bool:
@@ -290,22 +143,15 @@ class Target:
 
     def batch_numbers(self) -> list[int]:
         """The numbers of the committed batches, in ascending order."""
-        return sorted(self._numbers("json"))
+        return self._manifests.numbers()
 
-    def manifests(self) -> Iterator[Manifest]:
-        """Committed batches, oldest first."""
-        return self._load([f"batches/{number}.json" for number in self.batch_numbers()], Manifest)
+    def manifests(self, *, newest_first: bool = False) -> Iterator[Manifest]:
+        """Committed batches, oldest first unless asked otherwise."""
+        return reversed(self._manifests) if newest_first else iter(self._manifests)
 
     def history(self) -> History:
-        """The sum of all manifests. This object reads each of them once, so a stream that keeps it stays fast."""
-        new = [number for number in self.batch_numbers() if number not in self._history.numbers]
-        for manifest in self._load([f"batches/{number}.json" for number in new], Manifest):
-            self._history.add(manifest)
-        return self._history
-
-    def ledger(self) -> Ledger:
-        """How far each file has landed."""
-        return dict(self.history().ledger)
+        """What all manifests say together, as of now."""
+        return self._manifests.history()
 
     def table_list(self) -> Location | None:
         """The file that lists the tables, and does not change while a batch runs; None before the first batch."""
@@ -324,7 +170,7 @@ class Target:
         begun = self.pending()
         if begun:
             return begun.format
-        return self._history.format or next((one.format for one in self.manifests() if one.files), None)
+        return self.history().format
 
     def resolved(self) -> list[Location]:
         """The files that list dead letters which have landed since."""
@@ -340,11 +186,11 @@ class Target:
     def streams(self) -> list[dict[str, Any]]:
         """The figures of the last batch of each streaming query, sorted by name."""
         names = sorted(f"streams/{name}" for name in self.records.names("streams"))
-        return list(self._load(names, dict[str, Any]))
+        return list(load_records(self.records, names, dict[str, Any]))
 
     def next_batch(self) -> int:
         """The number of the next batch."""
-        return max((int(name.partition(".")[0]) for name in self.records.names("batches")), default=0) + 1
+        return max([self.history().last, *self._begun()]) + 1
 
     def pending_number(self) -> int | None:
         """The number of the batch that was begun and is not finished."""
@@ -362,7 +208,7 @@ class Target:
     def pending(self) -> PendingBatch | None:
         """The batch that was begun and not finished."""
         begun = self._begun()
-        return next(self._load([f"batches/{max(begun)}.begin.json"], PendingBatch)) if begun else None
+        return next(load_records(self.records, [f"batches/{max(begun)}.begin.json"], PendingBatch)) if begun else None
 
     def catalogue(self, fingerprint: str) -> bytes:
         """The catalogue that a batch was begun with.
@@ -373,16 +219,7 @@ class Target:
         try:
             return path.read_bytes()
         except OSError as error:
-            raise WirebookError(_broken(path, error)) from error
-
-    def _load(self, names: list[str], type_: type[T]) -> Iterator[T]:
-        """Raises: broken-target"""
-        contents = self.records.read(names)
-        for name in names:
-            try:
-                yield msgspec.json.decode(next(contents), type=type_)
-            except (OSError, msgspec.DecodeError) as error:
-                raise WirebookError(_broken(self.records.location(name), error)) from error
+            raise WirebookError(broken_target(path, error)) from error
 
     # -- steps of a batch ----------------------------------------------------------------------------------------
 
@@ -413,7 +250,7 @@ class Target:
         self.at("staged")
         self.records.check_lock()
         try:
-            self.records.create(f"batches/{manifest.batch}.json", msgspec.json.encode(manifest))
+            self._manifests.create(manifest)
         except FileExistsError as error:
             message = f"another run has taken over '{self.root}' and committed batch {manifest.batch}"
             hint = "run the command again once the other has ended"
@@ -446,6 +283,8 @@ class Target:
         if again or self._blocked:
             self._record_aside(manifest.batch, files)
         self.abandon(manifest.batch)
+        if manifest.batch % PACK_SIZE == 0:
+            self._manifests.pack(manifest.batch - PACK_SIZE)
         self.at("finished")
 
     def _finish_aside(self, manifest: Manifest) -> Counter[str]:
@@ -481,10 +320,10 @@ class Target:
                 table_format.commit(folder, manifest.batch, paths, entry.schema, entry.traits)
             except (CommitFailed, PermissionError) as error:
                 if table == RESOLVED:  # dead letters would land twice
-                    raise WirebookError(_broken(self.root / table, error)) from error
+                    raise WirebookError(broken_target(self.root / table, error)) from error
                 self._blocked[table] = str(error)
             except OSError as error:
-                raise WirebookError(_broken(self.root / table, error)) from error
+                raise WirebookError(broken_target(self.root / table, error)) from error
         if table in self._blocked:
             move_aside(aside, paths, self.root / table)
         elif kept:
@@ -539,7 +378,7 @@ class Target:
         self._blocked.clear()
         begun, aside = self._begun(), self._numbers("aside.json")
         landed: Counter[str] = Counter()
-        for manifest in self.manifests() if begun or aside else ():
+        for manifest in self._manifests.of(begun | aside):
             if manifest.batch in begun:
                 self.finish(manifest, again=True)
                 landed += self._landed(manifest.files)
@@ -563,11 +402,5 @@ def load_tables(path: Location | None) -> dict[str, TableEntry]:
     try:
         tables = msgspec.json.decode(path.read_bytes(), type=list[TableEntry])
     except (OSError, msgspec.DecodeError) as error:
-        raise WirebookError(_broken(path, error)) from error
+        raise WirebookError(broken_target(path, error)) from error
     return {table.table: table for table in tables}
-
-
-def _broken(path: Location, error: Exception) -> Problem:
-    return Problem(
-        code="broken-target", file=str(path), message=f"cannot read or write '{path}' in the target folder: {error}"
-    )

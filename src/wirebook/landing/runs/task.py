@@ -26,9 +26,10 @@ from wirebook.core.collector import without_collector
 from wirebook.landing.chunks import Chunk, Engine, EngineFactory, Landed, TableBlock
 from wirebook.landing.runs.dead_letters import MessageTwice, ReplaySelection, read_dead_letters, resolve
 from wirebook.landing.runs.joined_chunks import JoinedChunks
+from wirebook.landing.runs.manifests import TableEntry
 from wirebook.landing.runs.offsets import Offsets
 from wirebook.landing.runs.repeats import RepeatFinder, RepeatSearch
-from wirebook.landing.runs.target import TableEntry, load_tables
+from wirebook.landing.runs.target import load_tables
 from wirebook.landing.sources.byte_streams import SourceChanged
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
 from wirebook.landing.sources.reading import UNSEEN, Progress, read_split

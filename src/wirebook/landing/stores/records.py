@@ -250,7 +250,7 @@ class ObjectRecords:
 
     def __init__(self, root: ObjectPath) -> None:
         self._root, self._home = root, root / "_wirebook"
-        self._listed: dict[str, str] = {}
+        self._listed: dict[str, dict[str, str]] = {}
         self._lease: tuple[int, Lease] | None = None
         self._lost = False
 
@@ -261,13 +261,12 @@ class ObjectRecords:
         return self._home / name
 
     def names(self, folder: str) -> list[str]:
-        below = {str(path): status.version for path, status in (self._home / folder).below()}
-        self._listed |= below
-        return [name.rpartition("/")[2] for name in below]
+        self._listed[folder] = {path.name: status.version for path, status in (self._home / folder).below()}
+        return [*self._listed[folder]]
 
     def read(self, names: Iterable[str]) -> Iterator[bytes]:
         paths = [self._home / name for name in names]
-        versions = [self._listed.get(str(path)) for path in paths]
+        versions = [self._listed.get(path.parent.name, {}).get(path.name) for path in paths]
         with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
             yield from pool.map(_read_version, paths, versions)
 
@@ -377,9 +376,9 @@ class ObjectRecords:
                     self._lease_path(number).write_bytes(msgspec.json.encode(self._lease[1]))
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=512)
 def _read_version(path: ObjectPath, version: str | None) -> bytes:
-    """The content of an object that is never replaced. Cached, because each batch of a stream reads all manifests."""
+    """The content of an object that is never replaced. Cached for callers that open the target again for each batch."""
     return path.read_bytes(version=version)
 
 

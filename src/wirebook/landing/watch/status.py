@@ -7,17 +7,19 @@ Spec: docs/how-to/watch.md#ask-a-target
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import orjson
 
 from wirebook.landing.job import name_and_epoch
-from wirebook.landing.runs.target import Manifest, Target
+from wirebook.landing.runs.manifests import Manifest
+from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.stores.records import Holder
 from wirebook.landing.tables.layout import DEAD_LETTERS, REPEATED, RESOLVED
@@ -150,7 +152,7 @@ class TargetStatus:
 def target_status(folder: AnyPath, recent: int = 20) -> TargetStatus:
     """The status of a target, with the sum of its `recent` last batches.
 
-    Cost: reads every manifest, and of the catalogues the last one.
+    Cost: reads the last manifests, at most 300 unless `recent` is more, and the sum of the others.
     Raises: no-target, broken-target, store-failed
     """
     target = Target(location_of(folder))
@@ -159,30 +161,23 @@ def target_status(folder: AnyPath, recent: int = 20) -> TargetStatus:
         raise WirebookError(Problem(code="no-target", message=message))
     holder = target.records.holder()
     pending = target.pending_number()
-    newest: deque[Manifest] = deque(maxlen=recent)
-    batches = read = 0
-    rows: Counter[str] = Counter()
-    table_format = None
-    for manifest in target.manifests():
-        batches += 1
-        read += 0 if manifest.is_replay else manifest.read
-        rows.update(manifest.rows)
-        table_format = manifest.format if manifest.files else table_format
-        newest.append(manifest)
-    last = newest[-1] if newest else None
+    history = target.history()
+    newest = list(islice(target.manifests(newest_first=True), max(recent, 1)))
+    last = newest[0] if newest else None
+    rows = Counter(history.rows)
     aside = target.set_aside()
     return TargetStatus(
         target=str(folder),
-        format=table_format,
-        batches=batches,
-        read=read,
+        format=history.format,
+        batches=sum(last - first + 1 for first, last in history.numbers),
+        read=history.read,
         landed=rows.total() - rows[DEAD_LETTERS] - rows[RESOLVED] - rows[REPEATED],
         dead_lettered=rows[DEAD_LETTERS] - rows[RESOLVED],
         repeated=rows[REPEATED],
         resolved=rows[RESOLVED],
         last=last,
         **_catalogue(target, last),
-        recent=LastBatches.of(list(newest)),
+        recent=LastBatches.of(newest[:recent]),
         pending=pending,
         holder=holder,
         streams=target.streams(),
