@@ -13,7 +13,8 @@ from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
 from wirebook.landing.tables.delta import DeltaFormat
-from wirebook.landing.tables.formats import NO_TRAITS, TableTraits
+from wirebook.landing.tables.formats import NO_TRAITS, CommitFailed, TableTraits
+from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import DayPartition
 
 SCHEMA = pa.schema({"n": pa.int64(), "t": pa.string()})
@@ -39,7 +40,7 @@ class Table:
                 super().__init__(*arguments, **options)
 
         with mock.patch("deltalake.DeltaTable", Counted):
-            self.format.commit(self.folder, batch, [file], schema, traits)
+            self.format.commit(TablePlace(self.folder.parent, self.folder.name), batch, [file], schema, traits)
 
     def numbers(self) -> list[int]:
         return sorted(DeltaTable(self.folder).to_pyarrow_table()["n"].to_pylist())
@@ -124,11 +125,13 @@ def test_table_with_features_of_later_protocols_is_left_to_deltalake(table: Tabl
 def test_feature_added_by_another_writer_is_noticed(table: Table) -> None:
     table.commit(3)
     DeltaTable(table.folder).alter.add_columns([Field("other", PrimitiveType("string"))])
-    DeltaTable(table.folder).alter.add_constraint({"few": "n < 5"})
+    DeltaTable(table.folder).alter.add_constraint({"few": "n < 6"})
     table.commit(4)
     table.commit(5)
     assert table.loads == 4
     assert table.engine().startswith("delta-rs")
+    with pytest.raises(CommitFailed, match="1 rows failed validation check"):
+        table.commit(6)
 
 
 def test_checkpoints_are_written(table: Table) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from wirebook.landing.tables.delta import DeltaFormat
 from wirebook.landing.tables.delta_statistics import file_statistics
+from wirebook.landing.tables.names import TablePlace
 
 MOMENT = datetime(2026, 5, 1, 12, 0, 0, 123456, UTC)
 
@@ -79,7 +80,7 @@ def test_filter_finds_every_row(tmp_path_factory: pytest.TempPathFactory, texts:
     for batch, part in enumerate(texts, 1):
         path = folder.parent / f"{folder.name}-{batch}.parquet"
         pq.write_table(pa.table({"t": pa.array(part, pa.string())}), path)
-        DeltaFormat().commit(folder, batch, [path], schema)
+        DeltaFormat().commit(TablePlace(folder.parent, folder.name), batch, [path], schema)
     dataset = DeltaTable(str(folder)).to_pyarrow_dataset()
     for text in {text for part in texts for text in part if text is not None}:
         expected = sum(part.count(text) for part in texts)

@@ -23,13 +23,16 @@ from extensions import load
 
 from tests.brokers.iceberg_rest import rest_catalog
 from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
+from tests.landing.test_table_settings import OTHER, PAID, PLACED, Shop, event, registry
 from tests.landing.workspace import PROJECT, Workspace
+from tests.spark.test_views import read_in_spark
 from wirebook.landing.maintenance import UpkeepOptions, maintain
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables import iceberg, iceberg_catalog
 from wirebook.landing.tables.iceberg import IcebergFormat
-from wirebook.landing.tables.iceberg_catalog import OWNER, catalog_of, place_for, place_of
+from wirebook.landing.tables.iceberg_catalog import OWNER, catalog_of, place_for, place_of, uri_of
+from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import WirebookError
 from wirebook.spark.views import view_statements
 
@@ -161,6 +164,111 @@ def test_duckdb_reads_what_landed(lake: Workspace) -> None:
         assert connection.execute("SELECT count(*), count(DISTINCT _line) FROM a").fetchall() == [(10, 10)]
 
 
+class TeamShop(Shop):
+    """A shop whose tables are in a catalogue of a team."""
+
+    def __init__(self, lake: Workspace) -> None:
+        (lake.root / "shop").mkdir()
+        super().__init__(lake.root / "shop")
+        self.to, self.catalog = str(lake.to), str(lake.settings.iceberg_catalog)
+        self.namespace = str(lake.settings.iceberg_namespace)
+
+    def land(self, catalogue: dict[str, Any], *events: dict[str, Any], **options: Any) -> Any:
+        place = {"iceberg_catalog": self.catalog, "iceberg_namespace": self.namespace}
+        return super().land(catalogue, *events, **place | options)
+
+
+@pytest.mark.parametrize("lake", LAKES, indirect=True)
+def test_levels_of_names_are_namespaces(lake: Workspace) -> None:
+    shop, other = TeamShop(lake), other_catalog(lake)
+    sales = f"sales_{shop.catalog}"
+    names = {PAID: f"{sales}.eu.payments", PLACED: f"{shop.catalog}.{sales}.orders", OTHER: f"{shop.namespace}.others"}
+    settings = {"tables": {xid: {"name": name} for xid, name in names.items()}}
+    events = [event(PAID, 1), event(PLACED, 2), event(OTHER, 3), {"bad": 1}]
+    assert not shop.land(registry(*names), *events, tables=settings).problems
+    assert not shop.land(registry(*names), event(PAID, 4), tables=settings, **later(lake)).problems
+    assert not shop.land(registry(*names), event(PAID, 5), **later(lake)).problems
+    own = {PAID: f"{sales}.eu.payments", PLACED: f"{sales}.orders", OTHER: "others", None: "dead_letters"}
+    assert shop.names() == own
+    payments = other.load_table(f"{sales}.eu.payments")
+    assert sorted(payments.scan().to_arrow()["n"].to_pylist()) == [1, 4, 5]
+    assert payments.location().endswith(f"/{sales}/eu/payments")
+    assert other.load_table(f"{sales}.orders").scan().to_arrow()["n"].to_pylist() == [2]
+    assert other.load_table(f"{shop.namespace}.others").scan().to_arrow()["n"].to_pylist() == [3]
+    (statement,) = view_statements(shop.to, "spark", [PAID])
+    assert statement.startswith(f"CREATE OR REPLACE TEMPORARY VIEW `{sales}.eu.payments` AS")
+    assert statement.endswith(f"FROM `{shop.catalog}`.`{sales}`.`eu`.`payments`")
+    assert {done.table for done in maintain(shop.to, UpkeepOptions())} == {*own.values()}
+
+
+def test_table_in_another_catalogue_is_refused(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = TeamShop(lake)
+    monkeypatch.setenv("PYICEBERG_CATALOG__MART__URI", "sqlite://")
+    with pytest.raises(WirebookError, match="would be in the catalogue 'mart'; those of the target are in") as raised:
+        shop.land(registry(PAID), event(PAID, 1), tables={"tables": {PAID: {"name": "mart.payments"}}})
+    (problem,) = raised.value.problems
+    assert (problem.code, problem.expected, problem.actual) == ("table-settings", shop.catalog, "mart")
+    assert f"write '{shop.catalog}.mart.payments' if 'mart' is a namespace" in str(problem.hint)
+    in_full = {"tables": {PAID: {"name": f"{shop.catalog}.mart.payments"}}}
+    assert not shop.land(registry(PAID), tables=in_full).problems
+    assert other_catalog(lake).load_table("mart.payments").scan().to_arrow().num_rows == 1
+    assert not shop.land(registry(PAID), event(PAID, 2)).problems  # with the settings that the target keeps
+    assert shop.names() == {PAID: "mart.payments"}
+
+
+def test_rule_that_gives_the_namespace_of_the_target(lake: Workspace) -> None:
+    lake.settings.iceberg_namespace = f"shop_orders_{lake.settings.iceberg_catalog}"
+    shop = TeamShop(lake)
+    settings = {"defaults": {"name": f"{{group}}_{shop.catalog}.{{message}}"}}
+    assert not shop.land(registry(PAID), event(PAID, 1), tables=settings).problems
+    assert shop.names() == {PAID: "paid"}
+    assert opened(lake, "paid").scan().to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("lake", ["sql-s3", "rest-file"], indirect=True)
+def test_table_of_the_team_takes_rows_if_the_settings_name_it(lake: Workspace) -> None:
+    shop, other = TeamShop(lake), other_catalog(lake)
+    name = f"mart_{shop.catalog}.payments"
+    other.create_namespace(name.partition(".")[0])
+    rows = pa.table({"n": pa.array([0], pa.int64()), "country": ["SE"]})
+    table = other.create_table(name, rows.schema, location=f"{uri_of(lake.to)}/theirs")
+    with table.update_spec() as update:
+        update.add_identity("country")
+    table.append(rows)
+    settings = {"tables": {PAID: {"name": name}}}
+    assert not shop.land(registry(PAID), event(PAID, 1), tables=settings).problems
+    assert not shop.land(registry(PAID), event(PAID, 2)).problems
+    found = sorted(
+        other.load_table(name).scan().to_arrow().select(["n", "country"]).to_pylist(), key=lambda row: row["n"]
+    )
+    assert found == [{"n": 0, "country": "SE"}, {"n": 1, "country": None}, {"n": 2, "country": None}]
+    assert (find_table(tables_in(shop.to), PAID).rows, other.load_table(name).properties[OWNER]) == (3, place_id(lake))
+    second = TeamShop(Workspace(make(lake.root / "second"), str(lake.to) + "2"))
+    second.catalog, second.namespace = shop.catalog, f"second_{shop.catalog}"
+    (problem,) = second.land(registry(PAID), event(PAID, 3), tables=settings).problems
+    assert f"another target writes to it, '{place_id(lake)}'" in problem.message
+
+
+def make(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def place_id(lake: Workspace) -> str:
+    place = place_of(lake.to)
+    assert place is not None
+    return place.target
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("lake", ["rest-s3"], indirect=True)
+def test_spark_reads_without_a_connector(lake: Workspace, one_java: dict[str, str]) -> None:
+    shop, name = TeamShop(lake), f"sales_{lake.settings.iceberg_catalog}.payments"
+    shop.land(registry(PAID), event(PAID, 1), event(PAID, 2), tables={"tables": {PAID: {"name": name}}}, stage_below=2)
+    shop.land(registry(PAID), event(PAID, 3))
+    assert read_in_spark(one_java, shop.to, name) == [[[1, 1], [1, 3], [2, 2]]]
+
+
 # -- other writers ---------------------------------------------------------------------------------------------------
 
 
@@ -170,11 +278,11 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, action: Callable[[Any], None]) ->
     attempts: list[str] = []
     add = iceberg._add
 
-    def interrupted(table: Any, *arguments: Any) -> None:
+    def interrupted(table: Any, *arguments: Any, **options: Any) -> None:
         attempts.append(table.name()[-1])
         if attempts.count(attempts[-1]) == 1:
             action(table)
-        add(table, *arguments)
+        add(table, *arguments, **options)
 
     monkeypatch.setattr(iceberg, "_add", interrupted)
     return attempts
@@ -204,9 +312,11 @@ def test_batch_that_another_run_adds_meanwhile_is_not_added_again(
     """A run that was overtaken while it stood still, with the same files."""
 
     def overtake(table: Any) -> None:
-        folder, (manifest,) = lake.to / table.name()[-1], Target(lake.to).manifests()
-        schema = next(entry.schema for entry in manifest.tables if entry.table == folder.name)
-        IcebergFormat().commit(folder, 1, sorted(folder.glob("*.parquet")), schema)
+        name, target = table.name()[-1], Target(lake.to)
+        (manifest,) = target.manifests()
+        schema = next(entry.schema for entry in manifest.tables if entry.table == name)
+        files = [target.staging(1) / file.path for file in manifest.files if file.table == name]
+        IcebergFormat().commit(TablePlace(lake.to, name), 1, files, schema)
 
     attempts = interrupt(monkeypatch, overtake)
     lake.write("1", lines(20))

@@ -21,6 +21,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables.all_formats import FORMATS
+from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import WirebookError
 
 ALL = ("parquet", "delta", "iceberg")
@@ -53,12 +54,12 @@ def rows(workspace: Any, table: str) -> list[dict[str, Any]]:
     return sorted(result.to_pylist(), key=lambda row: (row["_file"], row["_line"], row["_index"]))
 
 
-def iceberg_table(root: Path, table: str) -> Any:
+def iceberg_table(root: Path, table: str, namespace: str = "wirebook") -> Any:
     """The table by the catalogue in the folder, as any program opens it."""
     from pyiceberg.catalog.sql import SqlCatalog
 
     catalog = SqlCatalog("wirebook", uri=f"sqlite:///{root}/_wirebook/iceberg.db")
-    return catalog.load_table(f"wirebook.{table}")
+    return catalog.load_table(f"{namespace}.{table}")
 
 
 def check(workspace: Any, expected: int, tables: tuple[str, ...] = ("a", "b", "dead_letters")) -> None:
@@ -148,7 +149,7 @@ def test_commit_is_idempotent_from_any_point(workspace: Any, table_format: str, 
     for file in files[:moved]:
         os.rename(file, workspace.to / "a" / file.name)
     if done == "all":
-        FORMATS[table_format].commit(workspace.to / "a", 2, files, entry.schema)
+        FORMATS[table_format].commit(TablePlace(workspace.to, "a"), 2, files, entry.schema)
     again = msgspec.structs.replace(manifest, batch=2, entries=[], files=[staged(file, staging) for file in files])
     target.commit(again)
     for _ in range(2):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -12,17 +13,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.landing.test_table_formats import iceberg_table
+from tests.landing.test_table_formats import forbid, iceberg_table
 from tests.landing.workspace import LocalRunner as HereRunner
 from wirebook.landing import land, replay
 from wirebook.landing.job import catalogue_of, load_catalog, run_settings
-from wirebook.landing.report.show import first_rows, tables_in
+from wirebook.landing.maintenance import UpkeepOptions, maintain
+from wirebook.landing.report.html import write_report
+from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables import formats
 from wirebook.landing.tables.names import assign_names, readable_name
 from wirebook.landing.tables.partitions import DayPartition
 from wirebook.landing.tables.settings import read_table_settings
+from wirebook.landing.watch.status import target_status
 from wirebook.problems import WirebookError
 from wirebook.spark.views import view_statements
 
@@ -193,6 +197,79 @@ def test_new_rule_does_not_rename_existing_tables(shop: Shop) -> None:
     assert shop.names() == {PAID: "shop_orders__paid", PLACED: "x_shop_orders_placed"}
 
 
+def test_name_with_levels_is_in_folders(shop: Shop, table_format: str) -> None:
+    catalogue = registry(PLACED, PAID)
+    settings = {"defaults": {"name": "{group}.{message}"}, "tables": {PAID: {"name": "sales.eu.payments"}}}
+    shop.land(catalogue, event(PLACED, 1), event(PAID, 2), {"bad": 1}, tables=settings, table_format=table_format)
+    shop.land(catalogue, event(PLACED, 3), event(PAID, 4))
+    names = {PLACED: "shop_orders.shop_orders_placed", PAID: "sales.eu.payments", None: "dead_letters"}
+    assert shop.names() == names
+    assert {path.name for path in shop.to.iterdir()} == {"_wirebook", "dead_letters", "sales", "shop_orders"}
+    payments = find_table(tables_in(shop.to), "sales.eu.payments")
+    assert sorted(first_rows(payments, 9)["n"].to_pylist()) == [2, 4]
+    assert {Path(str(file)).parent for file in payments.files} == {shop.to / "sales" / "eu" / "payments"}
+    assert {done.table for done in maintain(shop.to, UpkeepOptions())} == {*names.values()}
+    assert len([*maintain(shop.to, UpkeepOptions(), ["sales.eu.payments"])]) == 1
+    assert "sales.eu.payments" in write_report(shop.to).read_text()
+    assert target_status(shop.to).landed == 4
+    with pytest.raises(WirebookError, match="unknown-table"):
+        find_table(tables_in(shop.to), "sales.eu")
+    if table_format == "iceberg":
+        assert iceberg_table(shop.to, "payments", "sales.eu").scan().to_arrow().num_rows == 2
+
+
+def test_duckdb_views_of_names_with_levels_are_in_schemas(shop: Shop) -> None:
+    import duckdb
+
+    settings = {"tables": {PAID: {"name": "sales.eu.payments"}, PLACED: {"name": "sales.orders"}}}
+    options = {"tables": settings, "stage_below": 2}
+    shop.land(registry(PLACED, PAID), event(PLACED, 1), event(PAID, 2), event(PAID, 3), **options)
+    with duckdb.connect() as database:
+        for statement in view_statements(shop.to, "duckdb"):
+            database.execute(statement)
+        query = 'SELECT n FROM "sales.eu".payments UNION ALL SELECT n FROM sales.orders ORDER BY 1'
+        assert database.execute(query).fetchall() == [(1,), (2,), (3,)]
+
+
+def test_rows_of_names_with_levels_are_set_aside_and_recovered(shop: Shop) -> None:
+    settings = {"tables": {PAID: {"name": "sales.payments"}}}
+    shop.land(registry(PAID), event(PAID, 1), tables=settings, table_format="delta")
+    commit = forbid(shop.to / "sales" / "payments")
+    [problem] = shop.land(registry(PAID), event(PAID, 2)).problems
+    assert (problem.code, problem.file) == ("table-set-aside", str(shop.to / "sales" / "payments"))
+    assert [*target_status(shop.to).aside] == ["sales.payments"]
+    commit.unlink()
+    assert shop.land(registry(PAID)).recovered == {"sales.payments": 1}
+    assert read(shop, "sales/payments")[0] == [1, 2]
+    assert not (shop.to / "_wirebook" / "aside").exists()
+
+
+def test_table_is_in_the_folder_of_no_other(shop: Shop) -> None:
+    found = sorted(problems({"tables": {PAID: {"name": "sales"}, PLACED: {"name": "Sales.orders"}}}, shop))
+    assert len(found) == 2
+    assert f"of the tables of '{PAID}', 'sales', and '{PLACED}', one would be in the folder of the other" in found[0]
+    shop.land(registry(PAID), event(PAID, 1))
+    [problem] = problems({"tables": {PLACED: {"name": "shop_orders__paid.placed"}}}, shop)
+    assert "one would be in the folder of the other" in problem
+
+
+@pytest.mark.parametrize("order", [(PAID, PLACED, OTHER), (OTHER, PLACED, PAID)])
+def test_rules_put_no_table_into_the_folder_of_another(order: tuple[str, ...]) -> None:
+    rules = {PAID: "sales", PLACED: "Sales.orders", OTHER: "dead_letters.paid"}
+    names = assign_names(order, {}, rule=rules.get)
+    assert names[PLACED] == "Sales.orders"
+    assert re.fullmatch(r"sales_[0-9a-f]{8}", names[PAID])
+    assert re.fullmatch(r"dead_letters_[0-9a-f]{8}\.paid", names[OTHER])
+    names = assign_names([PLACED], {PAID: "sales"}, rule=rules.get)
+    assert re.fullmatch(r"Sales_[0-9a-f]{8}\.orders", names[PLACED])
+    assert re.fullmatch(r"sales_[0-9a-f]{8}", assign_names([PAID], {PLACED: "SALES.x"}, rule=rules.get)[PAID])
+
+
+def test_levels_that_a_rule_leaves_empty_get_a_name() -> None:
+    settings = read_table_settings({"defaults": {"name": "{group}.{group}_{message}"}})
+    assert settings.rule("/messagegroups/日本/messages/wirebook") == "message.wirebook"
+
+
 def problems(tables: Any, shop: Shop | None = None) -> list[str]:
     use = partial(shop.land, registry(PAID, PLACED), event(PAID, 9), tables=tables) if shop else read_table_settings
     with pytest.raises(WirebookError) as raised:
@@ -233,6 +310,12 @@ def test_name_of_another_table_is_refused(shop: Shop) -> None:
         ("tables:\n  /messagegroups/g/messages/m: {name: _x}", "2: the name of a table must be"),
         ("tables:\n  /messagegroups/g/messages/m: {name: Dead_Letters}", "2: 'Dead_Letters' is the name of a table"),
         ('tables:\n  /messagegroups/g/messages/m: {name: "{grp}_x"}', "2: the placeholder '{grp}' must be"),
+        ("tables:\n  /messagegroups/g/messages/m: {name: a..b}", "2: the name of a table must be"),
+        ("tables:\n  /messagegroups/g/messages/m: {name: ../b}", "2: the name of a table must be"),
+        ("tables:\n  /messagegroups/g/messages/m: {name: _wirebook.b}", "2: the name of a table must be"),
+        ("tables:\n  /messagegroups/g/messages/m: {name: a.b.c.d.e.f}", "2: the name of a table must be"),
+        ("tables:\n  /messagegroups/g/messages/m: {name: staged.b}", "2: 'staged' is the name of a table"),
+        ("tables:\n  /messagegroups/g/messages/m: {add_columns: 1}", "2: 'add_columns' must be Expected"),
         ("defaults: {name: orders}", "1: the default name must be a rule with {message}"),
         ("[]", "1: the settings of tables must be an object"),
         ("tables: []", "1: 'tables' must be an object"),

@@ -32,6 +32,7 @@ from wirebook.landing.runs.target import DeadLetterFilter, Target, no_stop  # no
 from wirebook.landing.runs.task import Job, TaskResult, run_task  # noqa: E402
 from wirebook.landing.stores.locations import folders_in, location_of, parquet_source  # noqa: E402
 from wirebook.landing.tables.all_formats import FORMATS  # noqa: E402
+from wirebook.landing.tables.names import TablePlace  # noqa: E402
 
 
 class LocalRunner:
@@ -125,7 +126,7 @@ class Workspace:
             files = sorted(self.to.glob(f"{table}/*.parquet"))
         else:
             names = [name for name in folders_in(self.to) if name != "_wirebook"] if table == "*" else [table]
-            files = [file for name in names for file in FORMATS["delta"].files(self.to / name)]
+            files = [file for name in names for file in FORMATS["delta"].files(TablePlace(self.to, name))]
         rows = [row for file in files for row in pq.read_table(parquet_source(file), partitioning=None).to_pylist()]
         return sorted(rows, key=lambda row: (row.get("_file") or row["_source_file"], row["_line"], row["_index"]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pyarrow import feather
 
 from tests.landing.standin.everything import edges
 from tests.landing.standin.extensions import load
+from tests.landing.test_table_settings import PAID, PLACED, Shop, event, registry
 from wirebook.landing.chunks import Chunk, Landed
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.tables.all_formats import FORMATS
@@ -121,6 +123,67 @@ def test_spark_views_show_staged_and_file_rows(workspace: Any, tmp_path: Path, o
             for kind in ("table", "view") if table_format == "parquet" else ("table",):
                 found = feather.read_table(target / "_wirebook" / f"{name}.{kind}")
                 assert_same(found, rows, FORMATS[table_format].column("_file"))
+
+
+READ = """
+import json, os, sys
+from pyspark.sql import SparkSession
+from wirebook.spark.views import table, view_statements
+
+builder = SparkSession.builder
+for name, value in os.environ.items():
+    if name.startswith("AWS_"):
+        builder = builder.config(f"spark.executorEnv.{name}", value)
+spark = builder.getOrCreate()
+target, *tables = sys.argv[1:]
+for name in tables:
+    rows = table(spark, target, name).select("_line", "n").orderBy("_line").collect()
+    print("found", json.dumps([list(row) for row in rows]))
+if "://" not in target:
+    for statement in view_statements(target, "spark"):
+        spark.sql(statement)
+    for name in tables:
+        rows = spark.sql(f"SELECT _line, n FROM `{name}` ORDER BY 1").collect()
+        print("found", json.dumps([list(row) for row in rows]))
+"""
+
+
+def read_in_spark(java: dict[str, str], target: str, *tables: str) -> list[Any]:
+    """Line and number of the rows of tables, by the function, and by the views if the target is a folder."""
+    command = [sys.executable, "-c", READ, target, *tables]
+    done = subprocess.run(command, env=os.environ | java, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line[6:]) for line in done.stdout.splitlines() if line.startswith("found ")]
+
+
+@pytest.mark.spark
+def test_spark_reads_tables_in_an_object_store(tmp_path: Path, bucket: str, one_java: dict[str, str]) -> None:
+    """Rows of files and staged ones, without a connector."""
+    shop, catalogue = Shop(tmp_path), registry(PLACED, PAID)
+    shop.to = f"{bucket}/lake"
+    tables = {"tables": {PAID: {"name": "sales.payments"}}}
+    for first in (1, 3):
+        events = [event(PAID, first), event(PAID, first + 1), event(PLACED, first + 9)]
+        shop.land(catalogue, *events, tables=tables, stage_below=2)
+    assert {table.name: table.staged for table in tables_in(shop.to)} == {"sales.payments": 0, "shop_orders_placed": 2}
+    found = read_in_spark(one_java, shop.to, "sales.payments", PLACED)
+    assert found == [[[1, 1], [1, 3], [2, 2], [2, 4]], [[3, 10], [3, 12]]]
+
+
+@pytest.mark.spark
+def test_spark_views_of_names_with_levels(tmp_path: Path, one_java: dict[str, str]) -> None:
+    shop, tables = Shop(tmp_path), {"tables": {PAID: {"name": "sales.eu.payments"}}}
+    shop.land(registry(PAID), event(PAID, 7), tables=tables)
+    assert read_in_spark(one_java, str(shop.to), "sales.eu.payments") == [[[1, 7]], [[1, 7]]]
+
+
+def test_statements_for_an_object_store_have_the_urls_of_their_dialect(tmp_path: Path, bucket: str) -> None:
+    shop = Shop(tmp_path)
+    shop.to = f"{bucket}/lake"
+    shop.land(registry(PAID), event(PAID, 7))
+    folder = f"{bucket.removeprefix('s3')}/lake/shop_orders__paid"
+    assert f"delta_scan('s3{folder}')" in view_statements(shop.to, "duckdb")[0]
+    assert f"FROM delta.`s3a{folder}`" in view_statements(shop.to, "spark")[0]
 
 
 def test_unknown_table_is_reported(workspace: Any) -> None:

@@ -17,6 +17,7 @@ from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import Upkeep, UpkeepOptions
 from wirebook.landing.tables.layout import DEAD_LETTERS
+from wirebook.landing.tables.names import TablePlace
 
 __all__ = ["Upkeep", "UpkeepOptions", "maintain"]
 
@@ -34,7 +35,8 @@ def maintain(folder: AnyPath, options: UpkeepOptions, tables: Collection[str] = 
     for table in chosen:
         # A replay tells by the file of a dead letter with which settings it was matched.
         is_bound = table.name == DEAD_LETTERS and len(_settings_of_dead_letters(target)) > 1
-        yield table_format.maintain(root / table.name, replace(options, compacts=options.compacts and not is_bound))
+        chosen_options = replace(options, compacts=options.compacts and not is_bound)
+        yield table_format.maintain(TablePlace(root, table.name), chosen_options)
 
 
 def _settings_of_dead_letters(target: Target) -> set[tuple[object, ...]]:

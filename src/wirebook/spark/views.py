@@ -10,17 +10,23 @@ Spec: docs/staging.md#views; docs/decisions/0075
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from wirebook.landing.report.show import TableSummary, find_table, tables_in
 from wirebook.landing.runs.target import Target
-from wirebook.landing.stores.locations import Location, local_path, location_of
+from wirebook.landing.stores.locations import Location, location_of, parquet_source
+from wirebook.landing.stores.objects import ObjectPath
+from wirebook.landing.tables.evolution import conform
 from wirebook.landing.tables.iceberg import full_name, newest_metadata
 from wirebook.landing.tables.layout import STAGED
+from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import DayPartition
 from wirebook.landing.tables.sqltypes import (
     duck_members,
@@ -42,18 +48,17 @@ __all__ = ["DIALECTS", "table", "view_statements"]
 
 DIALECTS: Final = ("duckdb", "spark")
 ROW: Final = "_row"
+MAX_TASKS: Final = 200
+"""Tasks that read the files of a table in an object store."""
 
 
 class Views:
-    """The statements of one target.
-
-    Raises: unsupported-store, unless the target is a folder or its tables are in an Iceberg catalogue
-    """
+    """The statements of one target."""
 
     def __init__(self, root: Location) -> None:
         self.tables = {field.name: field for field in tables_in(root, with_staging=True)}
         self._format = Target(root).format() or "parquet"
-        self._folder = root.absolute() if self._format == "iceberg" else local_path(root).absolute()
+        self._root = root.absolute()
 
     @property
     def _staged(self) -> pa.Schema:
@@ -69,14 +74,14 @@ class Views:
         names = ", ".join(spark_name(name) for name in (*schema.names, *(field.name for field in partition)))
         parts = []
         if table.files:
-            folder = self._folder / table.name
+            place = TablePlace(self._root, table.name)
             if self._format == "delta":
-                source = "delta.`{}`".format(str(folder).replace("`", "``"))
+                source = "delta.`{}`".format(_hadoop_url(place.folder).replace("`", "``"))
             elif self._format == "iceberg":
-                source = ".".join(map(spark_name, full_name(folder)))
+                source = ".".join(map(spark_name, full_name(place)))
             else:
                 source = spark_name(f"_files_of_{table.name}")
-                path = spark_text(_escaped(folder))
+                path = spark_text(_escaped(place.folder))
                 columns = spark_ddl([*schema, *partition])
                 yield f"{_temporary(source)} ({columns}) USING parquet OPTIONS (path {path})"
             parts.append(f"SELECT {names} FROM {source}")
@@ -94,9 +99,12 @@ class Views:
         return f"SELECT {columns} FROM ({chosen})"
 
     def in_duckdb(self, table: TableSummary) -> Iterator[str]:
-        """Views of a DuckDB database."""
+        """Views of a DuckDB database, in a schema if the name of the table has levels."""
         schema = _schema_of(table)
+        levels, _, name = table.name.rpartition(".")
         parts = []
+        if levels:
+            yield f"CREATE SCHEMA IF NOT EXISTS {duck_name(levels)}"
         if table.staged:
             parts.append(self._duck_staged(table.name, schema, table.day if self._format != "iceberg" else None))
         if table.files:
@@ -104,16 +112,17 @@ class Views:
             day = table.day if self._format == "parquet" else None
             columns = f"* REPLACE (TRY_CAST({day.column} AS DATE) AS {day.column})" if day else "*"
             parts.append(f"SELECT {columns} FROM {self._duck_source(table.name, day)}")
-        yield f"CREATE OR REPLACE VIEW {duck_name(table.name)} AS\n" + "\nUNION ALL BY NAME\n".join(parts)
+        view = f"{duck_name(levels)}.{duck_name(name)}" if levels else duck_name(name)
+        yield f"CREATE OR REPLACE VIEW {view} AS\n" + "\nUNION ALL BY NAME\n".join(parts)
 
     def _duck_source(self, name: str, day: DayPartition | None) -> str:
-        folder = self._folder / name
+        place = TablePlace(self._root, name)
         if self._format == "delta":
-            return f"delta_scan({duck_text(str(folder))})"
+            return f"delta_scan({duck_text(str(place.folder))})"
         if self._format == "iceberg":
-            return f"iceberg_scan({duck_text(newest_metadata(folder))})"
+            return f"iceberg_scan({duck_text(newest_metadata(place))})"
         hive = f"true, hive_types = {{{day.column}: VARCHAR}}" if day else "false"
-        files = duck_text(f"{folder}/{'*/' if day else ''}*.parquet")
+        files = duck_text(f"{place.folder}/{'*/' if day else ''}*.parquet")
         return f"read_parquet({files}, union_by_name = true, hive_partitioning = {hive})"
 
     def _duck_staged(self, name: str, schema: pa.Schema, day: DayPartition | None) -> str:
@@ -134,7 +143,8 @@ class Views:
 def view_statements(folder: str | PathLike[str], dialect: str, tables: Collection[str] = ()) -> list[str]:
     """`CREATE VIEW` statements without semicolons, in the order in which they must run: of some tables, or of all.
 
-    `dialect` is ``duckdb`` or ``spark``. Paths are absolute. DuckDB views of Iceberg tables show the current snapshot.
+    `dialect` is ``duckdb`` or ``spark``. Paths are absolute, and URLs are those of the dialect. DuckDB views of Iceberg
+    tables show the current snapshot.
 
     Raises: WirebookError (no-target, missing-extra, unknown-table)
     """
@@ -152,11 +162,12 @@ def table(spark: SparkSession, folder: str | PathLike[str], name: str) -> DataFr
     """A table of a target folder with all of its rows, those in files of its own and staged ones, as of now.
 
     `name` is the name of the table, or the XID of its definition. Files are read as Parquet in every format, so that no
-    connector is needed.
+    connector is needed. Those in an object store are read by the Python workers, whole, with the credentials of their
+    environment.
 
     Raises: WirebookError (no-target, missing-extra, unknown-table)
     """
-    tables = {field.name: field for field in tables_in(local_path(folder), with_staging=True)}
+    tables = {field.name: field for field in tables_in(location_of(folder), with_staging=True)}
     summary = find_table(tables.values(), name)
     schema = _schema_of(summary)
     frames = [_read(spark, summary.files, schema)] if summary.files else []
@@ -167,7 +178,23 @@ def table(spark: SparkSession, folder: str | PathLike[str], name: str) -> DataFr
 
 
 def _read(spark: SparkSession, files: Collection[Location], schema: pa.Schema) -> DataFrame:
+    if any(isinstance(file, ObjectPath) for file in files):
+        tasks = min(len(files), MAX_TASKS)
+        numbers = spark.range(0, len(files), 1, tasks)
+        return numbers.mapInArrow(partial(_read_objects, tuple(files), schema), spark_ddl(schema))
     return spark.read.schema(spark_ddl(schema)).parquet(*(_escaped(file.absolute()) for file in files))
+
+
+def _read_objects(
+    files: tuple[Location, ...], schema: pa.Schema, numbers: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the files with some numbers, in a Python worker."""
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            with pq.ParquetFile(parquet_source(files[number])) as parquet:
+                for rows in parquet.iter_batches():
+                    table = pa.Table.from_batches([rows]).replace_schema_metadata()
+                    yield from conform(table, schema).to_batches()
 
 
 def _unstaged(staged: DataFrame, name: str, schema: pa.Schema, columns: pa.Schema) -> DataFrame:
@@ -186,6 +213,11 @@ def _schema_of(table: TableSummary) -> pa.Schema:
         message = f"the table '{table.name}' is missing in _wirebook/tables.json"
         raise WirebookError(Problem(code="broken-target", message=message))
     return table.schema
+
+
+def _hadoop_url(folder: Location) -> str:
+    """A folder as Spark names it: the objects of S3 have the scheme of Hadoop's file system."""
+    return str(folder) if isinstance(folder, Path) else re.sub("^s3:", "s3a:", str(folder))
 
 
 def _temporary(name: str) -> str:

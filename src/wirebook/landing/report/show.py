@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.runs.manifests import TableEntry
 from wirebook.landing.runs.target import Target
-from wirebook.landing.stores.locations import AnyPath, Location, folders_in, location_of, parquet_source
+from wirebook.landing.stores.locations import AnyPath, Location, location_of, parquet_source
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import conform
 from wirebook.landing.tables.formats import TableFormat
 from wirebook.landing.tables.layout import NO_DEFINITION, STAGED
+from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import DayPartition
 from wirebook.landing.tables.staged import read_staged, rows_by_table
 from wirebook.problems import Problem, WirebookError
@@ -59,12 +60,11 @@ def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSumma
     known = target.tables()
     table_format = FORMATS[target.format() or "parquet"]
     table_format.check(root)
-    staged_files = tuple(table_format.files(root / STAGED))
+    staged_files = tuple(table_format.files(TablePlace(root, STAGED)))
     staged = rows_by_table(staged_files)
-    folders = {name for name in folders_in(root) if not name.startswith(("_", "."))}
     matching = (
-        _summary(root / name, known.get(name), table_format, staged.get(name, 0), staged_files)
-        for name in sorted(folders | known.keys() | staged.keys())
+        _summary(TablePlace(root, name), known.get(name), table_format, staged.get(name, 0), staged_files)
+        for name in sorted(known.keys() | staged.keys())
     )
     last = {name: number for number, name in enumerate(NO_DEFINITION, 1)}
     selected = (table for table in matching if table.name != STAGED or with_staging)
@@ -72,12 +72,16 @@ def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSumma
 
 
 def _summary(
-    path: Location, entry: TableEntry | None, table_format: TableFormat, staged: int, staged_files: tuple[Location, ...]
+    place: TablePlace,
+    entry: TableEntry | None,
+    table_format: TableFormat,
+    staged: int,
+    staged_files: tuple[Location, ...],
 ) -> TableSummary:
-    files = tuple(table_format.files(path))
+    files = tuple(table_format.files(place))
     rows = sum(pq.read_metadata(parquet_source(file)).num_rows for file in files) + staged
     definition, schema, day = (entry.xid, entry.schema, entry.traits.day) if entry else (None, None, None)
-    return TableSummary(path.name, definition, rows, files, schema, staged, day, staged_files if staged else ())
+    return TableSummary(place.name, definition, rows, files, schema, staged, day, staged_files if staged else ())
 
 
 def find_table(tables: Iterable[TableSummary], name: str) -> TableSummary:

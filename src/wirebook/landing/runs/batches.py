@@ -14,9 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
+
+import msgspec
 
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.chunks import EngineFactory
@@ -146,7 +148,9 @@ class Batches:
         self._number = target.next_batch()
         self._begun: tuple[int, datetime, float] | None = None
         self.unread: tuple[int, int] | None = None
-        self._table_settings = settings.table_settings or self._history.table_settings
+        self._table_settings = self._history.table_settings
+        if settings.table_settings is not None:
+            self._table_settings = settings.table_settings.with_names(self._own_name)
 
     def _check_format(self) -> None:
         """Check that tables can be written, and note in which Iceberg catalogue they are.
@@ -163,6 +167,11 @@ class Batches:
             if place is not None:
                 remember(root, place)
         self.table_format.check(root)
+
+    def _own_name(self, name: str) -> str:
+        """As in `TableFormat`. In a dry run a new target has no catalogue."""
+        has_place = "." in name and (self.target.exists or not self.settings.dry_run)
+        return self.table_format.own_name(self.target.root, name) if has_place else name
 
     def take_number(self) -> int:
         """The number of the next batch."""
@@ -203,7 +212,19 @@ class Batches:
         xids = [*self.catalogue.xids()]
         existing = {entry.xid: entry.table for entry in self.target.tables().values() if entry.xid is not None}
         fixed = settings.fixed_names(xids, existing)
-        return assign_names(xids, existing, fixed, settings.rule)
+
+        def rule(xid: str) -> str | None:
+            name = settings.rule(xid)
+            return name and name.removeprefix(f"{self._namespace}.")
+
+        return assign_names(xids, existing, fixed, rule)
+
+    @cached_property
+    def _namespace(self) -> str:
+        """As in `TableFormat`, if settings name levels."""
+        has_levels = any("." in (options.name or "") for options in self._table_settings)
+        has_place = has_levels and (self.target.exists or not self.settings.dry_run)
+        return self.table_format.namespace(self.target.root) if has_place else ""
 
     def _traits(
         self,
@@ -217,29 +238,40 @@ class Batches:
         if xid is None:
             return NO_TRAITS
         options, old = settings.of(xid), before.traits if before else NO_TRAITS
+        name = settings.fixed_name(xid)
         day = old.day if before else partition_of(options.partition, read_columns(arrow))
         return TableTraits(
             day=day,
             properties=options.properties or {},
             description=self.catalogue.describe(xid) or old.description,
             comments=old.comments if descriptions is None else descriptions,
+            is_named=name is not None and (before is None or before.table == name),
+            adds_columns=options.add_columns is not False,
         )
+
+    def traits_now(self, entry: TableEntry) -> TableTraits:
+        """The traits of an existing table, with what the settings of this run say about tables of something else."""
+        if entry.xid is None:
+            return entry.traits
+        options, name = self._table_settings.of(entry.xid), self._table_settings.fixed_name(entry.xid)
+        may_add = options.add_columns is not False
+        return msgspec.structs.replace(entry.traits, is_named=name == entry.table, adds_columns=may_add)
 
     def check_table_settings(self) -> None:
         """Check the settings of this run against the tables and their format.
 
         Raises: table-settings
         """
-        settings = self.settings.table_settings
-        if settings is None:
+        if self.settings.table_settings is None:
             return
+        settings = self._table_settings
         problems = [
             problem
             for entry in self.target.tables().values()
             if entry.xid in settings.tables
             for problem in settings.contradictions(entry.xid, entry.table, entry.traits.day, entry.columns)
         ]
-        for options in (settings.defaults, *settings.tables.values()):
+        for options in settings:
             if options.properties and (reason := self.table_format.check_properties(options.properties)):
                 hint = f"the properties are: {', '.join(options.properties)}"
                 message = f"tables of the format '{self.table_format.name}' cannot have these properties: {reason}"

@@ -95,7 +95,7 @@ class Run:
 
     def _recover(self) -> None:
         """Finish committed batches first, then the pending one with the catalogue that it began with."""
-        self.report.recovered = self._target.recover()
+        self.report.recovered = self._target.recover(self._batches.traits_now)
         pending = self._target.pending()
         if pending is None:
             return

@@ -29,6 +29,7 @@ from wirebook.landing.sources.splits import OPENING, FileSplit
 from wirebook.landing.stores.locations import Location, parquet_source
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.layout import DEAD_LETTERS
+from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import CODES, Problem, WirebookError
 
 __all__ = ["replay_dead_letters"]
@@ -108,9 +109,9 @@ def _splits(target: Target, settings: RunSettings) -> Iterator[tuple[PinnedSetti
     for manifest in target.manifests():
         pinned = PinnedSettings(settings.endpoint or manifest.endpoint, settings.options.over(manifest.options))
         written |= {file.name: pinned for file in manifest.files if file.table == DEAD_LETTERS}
-    folder, table_format = target.root / DEAD_LETTERS, FORMATS[target.format() or "parquet"]
+    place, table_format = TablePlace(target.root, DEAD_LETTERS), FORMATS[target.format() or "parquet"]
     # The other formats may have rewritten the files that the manifests name.
-    paths = [folder / name for name in written] if table_format.name == "parquet" else table_format.files(folder)
+    paths = [place.folder / name for name in written] if table_format.name == "parquet" else table_format.files(place)
     for path in paths:
         yield from ((_pinned(path, written), split) for split in _splits_of(path))
 

@@ -5,6 +5,7 @@ A batch is *begun* (a record lists its splits and its catalogue; nothing is read
 begin record is deleted). The ledger is the sum of all manifests.
 
     DIR/<table>/*.parquet                    rows; in an object store also of batches that are not committed
+    DIR/<level>/<table>/*.parquet            the same of a table whose name has levels
     DIR/_wirebook/lock                       held by the current run
     DIR/_wirebook/leases/<k>.json            the same in an object store
     DIR/_wirebook/tables.json                XID, name and columns of every table
@@ -30,6 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +58,13 @@ from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import (
     CommitFailed,
     StagedFile,
+    TableTraits,
     by_table,
     clear_aside,
     move_aside,
 )
 from wirebook.landing.tables.layout import RESOLVED
+from wirebook.landing.tables.names import TablePlace, levels_above
 from wirebook.landing.tables.settings import TableSettings
 from wirebook.problems import Problem, WirebookError
 
@@ -174,7 +178,7 @@ class Target:
 
     def resolved(self) -> list[Location]:
         """The files that list dead letters which have landed since."""
-        return FORMATS[self.format() or "parquet"].files(self.root / RESOLVED)
+        return FORMATS[self.format() or "parquet"].files(TablePlace(self.root, RESOLVED))
 
     def record_stream(self, query: str, figures: Mapping[str, Any]) -> None:
         """Record the figures of the last batch of a streaming query. Only this query writes its record.
@@ -278,7 +282,10 @@ class Target:
             name = f"tables/{manifest.batch}.json" if isinstance(self.root, ObjectPath) else "tables.json"
             self.records.write(name, msgspec.json.format(msgspec.json.encode(entries)))
         if not isinstance(self.root, ObjectPath):
-            sync_folder(self.root)
+            above = dict.fromkeys(level.replace(".", "/") for table in files for level in levels_above(table))
+            for folder in (*(self.root / level for level in above), self.root):
+                if folder.exists():  # else no table below it took its files
+                    sync_folder(folder)
         self.at("tabled")
         if again or self._blocked:
             self._record_aside(manifest.batch, files)
@@ -287,13 +294,14 @@ class Target:
             self._manifests.pack(manifest.batch - PACK_SIZE)
         self.at("finished")
 
-    def _finish_aside(self, manifest: Manifest) -> Counter[str]:
+    def _finish_aside(self, manifest: Manifest, traits_of: Callable[[TableEntry], TableTraits]) -> Counter[str]:
         """Try the tables again whose files of a batch were set aside; returns the rows that have landed by table."""
         names = self._read_aside(manifest.batch)
         tables = self.tables()
         files = {table: staged for table, staged in by_table(manifest.files) if table in names}
         for table, staged in files.items():
-            self._enter(manifest, tables[table], staged, again=True)
+            entry = msgspec.structs.replace(tables[table], traits=traits_of(tables[table]))
+            self._enter(manifest, entry, staged, again=True)
         self._record_aside(manifest.batch, files)
         return self._landed(chain.from_iterable(files.values()))
 
@@ -310,22 +318,22 @@ class Target:
 
         Raises: broken-target
         """
-        table = entry.table
-        staging, aside = self.staging(manifest.batch), self.records.location(f"aside/{manifest.batch}/{table}")
+        table, place = entry.table, TablePlace(self.root, entry.table)
+        staging = self.staging(manifest.batch)
+        aside = TablePlace(self.records.location(f"aside/{manifest.batch}"), table).folder
         kept = files_in(aside) if again else []
         paths = [aside / file.name if file.name in kept else staging / file.path for file in files]
         if table not in self._blocked:
             try:
-                table_format, folder = FORMATS[manifest.format], self.root / table
-                table_format.commit(folder, manifest.batch, paths, entry.schema, entry.traits)
+                FORMATS[manifest.format].commit(place, manifest.batch, paths, entry.schema, entry.traits)
             except (CommitFailed, PermissionError) as error:
                 if table == RESOLVED:  # dead letters would land twice
-                    raise WirebookError(broken_target(self.root / table, error)) from error
+                    raise WirebookError(broken_target(place.folder, error)) from error
                 self._blocked[table] = str(error)
             except OSError as error:
-                raise WirebookError(broken_target(self.root / table, error)) from error
+                raise WirebookError(broken_target(place.folder, error)) from error
         if table in self._blocked:
-            move_aside(aside, paths, self.root / table)
+            move_aside(aside, paths, place.folder)
         elif kept:
             clear_aside(aside)
 
@@ -363,16 +371,17 @@ class Target:
         """The problem of a table that has not taken its files."""
         message = f"the table '{table}' does not take its rows, which are set aside: {reason}"
         hint = "correct the table, then run the command again: the rows that are set aside land first"
-        return Problem("table-set-aside", message, file=str(self.root / table), hint=hint)
+        return Problem("table-set-aside", message, file=str(TablePlace(self.root, table).folder), hint=hint)
 
     def abandon(self, batch: int) -> None:
         """Delete the begin record and the staged files of a batch that is finished or has nothing left to read."""
         self.records.delete(f"batches/{batch}.begin.json")
         self.clear_staging(batch)
 
-    def recover(self) -> Counter[str]:
+    def recover(self, traits_of: Callable[[TableEntry], TableTraits] = attrgetter("traits")) -> Counter[str]:
         """Finish committed batches, with the files that were set aside, and delete staged files of uncommitted ones.
 
+        Tables are tried again with `traits_of` their entries, because settings may allow now what they did not before.
         Returns the rows that have landed by table.
         """
         self._blocked.clear()
@@ -383,7 +392,7 @@ class Target:
                 self.finish(manifest, again=True)
                 landed += self._landed(manifest.files)
             elif manifest.batch in aside:
-                landed += self._finish_aside(manifest)
+                landed += self._finish_aside(manifest, traits_of)
         self.clear_staging()
         return landed
 

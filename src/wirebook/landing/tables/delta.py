@@ -24,6 +24,8 @@ from wirebook.landing.stores.objects import store_failed
 from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.delta_append import APPLICATION, LogEnd, has_checkpoint
 from wirebook.landing.tables.delta_statistics import file_statistics
+from wirebook.landing.tables.evolution import evolve
+from wirebook.landing.tables.existing import check_columns, rows_in
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
     CommitFailed,
@@ -32,8 +34,10 @@ from wirebook.landing.tables.formats import (
     Upkeep,
     UpkeepOptions,
     place_files,
+    staged_or_placed,
     sync_new,
 )
+from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import NO_DAY, DayPartition, day_in_name
 from wirebook.problems.extras import library
 
@@ -42,6 +46,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DeltaFormat"]
 
+GUARDS: Final = {"delta.invariants", "delta.generationExpression"}
+"""Metadata of columns whose values must be checked or computed."""
+NOT_OURS: Final = "it was not made by Wirebook. Name it in the settings of tables, so that the rows are added to it"
 STORAGE = {"allow_http": "true"}
 """Options of the object store; credentials and addresses come from the environment or the instance."""
 
@@ -83,7 +90,7 @@ class DeltaFormat(ParquetFormat):
 
     def commit(
         self,
-        folder: Location,
+        place: TablePlace,
         batch: int,
         files: Sequence[Location],
         schema: pa.Schema,
@@ -92,29 +99,30 @@ class DeltaFormat(ParquetFormat):
         from deltalake import DeltaTable  # noqa: PLC0415 (an extra)
         from deltalake.exceptions import DeltaError, TableNotFoundError  # noqa: PLC0415
 
-        started, new_end = time.time(), None
-        place_files(folder, files)
-        actions = _actions(folder, files, traits.day)
-        end = self._ends.get(folder)
+        folder, started, new_end = place.folder, time.time(), None
+        end = self._ends.pop(folder, None)
         try:
-            if end is not None and end.append(batch, actions, schema, traits):
-                if end.has_checkpoint:
-                    _write_checkpoint(DeltaTable(str(folder), storage_options=STORAGE))
-                return
-            self._ends.pop(folder, None)
+            if end is not None:
+                place_files(folder, files)
+                if end.append(batch, _actions(folder, files, traits.day), schema, traits):
+                    self._ends[folder] = end
+                    if end.has_checkpoint:
+                        _write_checkpoint(DeltaTable(str(folder), storage_options=STORAGE))
+                    return
             try:
                 table = DeltaTable(str(folder), storage_options=STORAGE)
             except TableNotFoundError:
-                _create(folder, batch, actions, schema, traits)
+                place_files(folder, files)
+                _create(folder, batch, _actions(folder, files, traits.day), schema, traits)
             else:
                 if (table.transaction_version(APPLICATION) or 0) < batch:
                     due = has_checkpoint(folder.name, table.version() + 1, table.metadata().configuration)
-                    _append(table, batch, actions, schema, traits)
-                    if due or isinstance(folder, Path):
+                    is_plain = _append(table, batch, files, schema=schema, traits=traits, folder=folder)
+                    if due or (isinstance(folder, Path) and is_plain):
                         table.update_incremental()
                     if due:
                         _write_checkpoint(table)
-                    if isinstance(folder, Path):
+                    if isinstance(folder, Path) and is_plain:
                         new_end = LogEnd.of(folder / "_delta_log", table, batch, schema, traits)
         except (DeltaError, OSError) as error:
             if not _has_batch(folder, batch):  # else only the answer of the store was lost
@@ -123,22 +131,24 @@ class DeltaFormat(ParquetFormat):
         if new_end is not None:
             self._ends[folder] = new_end
 
-    def files(self, folder: Location) -> list[Location]:
+    def files(self, place: TablePlace) -> list[Location]:
         from deltalake import DeltaTable  # noqa: PLC0415
 
+        folder = place.folder
         if not DeltaTable.is_deltatable(str(folder), STORAGE):
             return []
         table = DeltaTable(str(folder), storage_options=STORAGE)
         paths = pa.table(table.get_add_actions(flatten=True))["path"].to_pylist()
         return sorted(folder / unquote(urlparse(path).path) for path in paths)
 
-    def maintain(self, folder: Location, options: UpkeepOptions) -> Upkeep:
+    def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:
         """Compact small files, write a checkpoint of the log, and delete files that neither the current version nor
         one younger than the retention has, those of killed runs among them."""
         from deltalake import DeltaTable  # noqa: PLC0415
 
+        folder = place.folder
         if not DeltaTable.is_deltatable(str(folder), STORAGE):
-            return Upkeep(folder.name, 0)
+            return Upkeep(place.name, 0)
         table = DeltaTable(str(folder), storage_options=STORAGE)
         files, compacted = len(table.file_uris()), 0
         if options.compacts and options.dry_run:
@@ -148,7 +158,7 @@ class DeltaFormat(ParquetFormat):
         if not options.dry_run:
             _write_checkpoint(table)
         deleted = table.vacuum(options.retain_hours, options.dry_run, enforce_retention_duration=False, full=True)
-        return Upkeep(folder.name, files, compacted, len(deleted))
+        return Upkeep(place.name, files, compacted, len(deleted))
 
 
 def _failure(folder: Location, error: Exception) -> Exception:
@@ -203,16 +213,38 @@ def _create(
 
 
 def _append(
-    table: DeltaTable, batch: int, actions: list[dict[str, Any]], schema: pa.Schema, traits: TableTraits
-) -> None:
+    table: DeltaTable,
+    batch: int,
+    files: Sequence[Location],
+    *,
+    schema: pa.Schema,
+    traits: TableTraits,
+    folder: Location,
+) -> bool:
     """Add files that the table does not have. New columns, comments and properties are set in transactions before,
-    which may succeed alone."""
-    from deltalake import Field, PostCommitHookProperties, Schema  # noqa: PLC0415
+    which may succeed alone.
 
+    The rows of the files are written anew into a table with partitions, types or constraints of others; then this
+    returns False.
+
+    Raises: CommitFailed, OSError, DeltaError
+    """
+    from deltalake import Field, PostCommitHookProperties, Schema, write_deltalake  # noqa: PLC0415
+
+    if not traits.is_named and table.transaction_version(APPLICATION) is None:
+        raise CommitFailed(NOT_OURS)
     known = {field.name: field for field in table.schema().fields}
+    check_columns({name: not field.nullable for name, field in known.items()}, schema, traits)
+    is_guarded, columns = _is_guarded(table, traits), schema
+    if is_guarded and traits.day:  # a column like any other
+        columns = schema.append(pa.field(traits.day.column, pa.date32()))
+    columns = _columns_of(table, columns)
+    is_plain = not is_guarded and columns.types == _as_delta(schema).types
     added = []
-    for field in Schema.from_arrow(with_comments(schema, traits.comments, b"comment")).fields:
+    for field in Schema.from_arrow(with_comments(columns, traits.comments, b"comment")).fields:
         old, comment = known.get(field.name), field.metadata.get("comment")
+        if old is not None and traits.is_named:
+            comment = old.metadata.get("comment", comment)
         if old is None or old.type != field.type or (comment and "comment" not in old.metadata):
             # This merges metadata, and fails if a member of both differs.
             added.append(Field(field.name, field.type, metadata=field.metadata | (old.metadata if old else {})))
@@ -221,19 +253,73 @@ def _append(
     if added:
         table.alter.add_columns(added)
     current = table.metadata()
-    if traits.description and current.description != traits.description:
+    has_description = traits.is_named and current.description
+    if traits.description and not has_description and current.description != traits.description:
         table.alter.set_table_description(traits.description)
     if changed := {
         name: value for name, value in traits.properties.items() if current.configuration.get(name) != value
     }:
         table.alter.set_table_properties(changed)
-    table.create_write_transaction(
-        _add_actions(actions),
-        "append",
-        table.schema(),
-        partition_by=current.partition_columns or None,
+    hooks = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+    if is_plain:
+        place_files(folder, files)
+        table.create_write_transaction(
+            _add_actions(_actions(folder, files, traits.day)),
+            "append",
+            table.schema(),
+            partition_by=current.partition_columns or None,
+            commit_properties=_properties(batch),
+            post_commithook_properties=hooks,
+        )
+        return True
+    table.update_incremental()
+    written = [staged_or_placed(file, folder) for file in files]
+    parts = (part for rows in rows_in(written, columns, traits.day) for part in rows.to_batches())
+    reader = pa.RecordBatchReader.from_batches(columns, parts)
+    write_deltalake(
+        table,
+        reader,
+        mode="append",
+        schema_mode="merge",
         commit_properties=_properties(batch),
-        post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
+        post_commithook_properties=hooks,
+    )
+    for file in written:
+        file.unlink()
+    return False
+
+
+def _as_delta(schema: pa.Schema) -> pa.Schema:
+    """The columns with the types that Delta Lake has for them."""
+    from deltalake import Schema  # noqa: PLC0415
+
+    return pa.schema(Schema.from_arrow(schema).to_arrow())
+
+
+def _columns_of(table: DeltaTable, schema: pa.Schema) -> pa.Schema:
+    """The columns of the rows to add, with the types of the table.
+
+    Raises: CommitFailed, if a type of the table does not hold the values
+    """
+    merged, conflicts = evolve(pa.schema(table.schema().to_arrow()), _as_delta(schema), lambda *_: False)
+    if conflicts:
+        conflict = conflicts[0]
+        message = (
+            f"its column '{conflict.column}' has the type {conflict.before}, and the rows have {conflict.now}: change "
+            "the column or the definition"
+        )
+        raise CommitFailed(message)
+    return pa.schema([(name, merged.field(name).type) for name in schema.names])
+
+
+def _is_guarded(table: DeltaTable, traits: TableTraits) -> bool:
+    """Whether rows must be written by `deltalake`, which knows the partitions and constraints of a table."""
+    metadata = table.metadata()
+    own = [traits.day.column] if traits.day else []
+    return (
+        metadata.partition_columns != own
+        or any(name.startswith("delta.constraints.") for name in metadata.configuration)
+        or any(not field.nullable or GUARDS & field.metadata.keys() for field in table.schema().fields)
     )
 
 

@@ -28,6 +28,7 @@ from wirebook.landing.stores.records import sync_folder
 from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.layout import STAGED, STAGED_SCHEMA
+from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import NO_DAY, DayPartition, day_in_name, day_suffix, rows_by_day
 from wirebook.landing.tables.staged import StagingPolicy, encode_rows
 from wirebook.problems import Problem, WirebookError
@@ -49,6 +50,7 @@ __all__ = [
     "clear_aside",
     "move_aside",
     "place_files",
+    "staged_or_placed",
     "sync_new",
 ]
 
@@ -70,12 +72,15 @@ class CommitFailed(Exception):
 
 class TableTraits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a table has beside its columns: its partition, its properties, the description of its definition, and those
-    of columns in the schema of the payload, as `comments`."""
+    of columns in the schema of the payload, as `comments`. The name of a table that `is_named` is in the settings, so
+    that it may be a table of something else. A table without `adds_columns` keeps the columns that it has."""
 
     day: DayPartition | None = None
     properties: dict[str, str] = {}
     description: str | None = None
     comments: dict[str, str] = {}
+    is_named: bool = False
+    adds_columns: bool = True
 
 
 NO_TRAITS: Final = TableTraits()
@@ -158,6 +163,15 @@ class TableFormat(Protocol):
     tables_at_once: int
     """How many tables of a folder may be committed at once; most of the time of a commit is waiting for the disk."""
 
+    def own_name(self, root: Location, name: str) -> str:
+        """The name of a table in a target, without a catalogue and a namespace that are those of the target anyway.
+
+        Raises: WirebookError (table-settings), if it names another catalogue
+        """
+
+    def namespace(self, root: Location) -> str:
+        """The namespace of the tables of a target whose names have none; empty if the format has no namespaces."""
+
     def check(self, root: Location) -> None:
         """Check that the packages of the format are installed, and that it can be written to `root`.
 
@@ -184,23 +198,23 @@ class TableFormat(Protocol):
 
     def commit(
         self,
-        folder: Location,
+        place: TablePlace,
         batch: int,
         files: Sequence[Location],
         schema: pa.Schema,
         traits: TableTraits = NO_TRAITS,
     ) -> None:
-        """Make the staged files of a batch part of the table in `folder`, whose columns are `schema` from then on.
+        """Make the staged files of a batch part of the table, which has the columns `schema` from then on.
 
         Runs on the driver. Idempotent; batches arrive in the order of their numbers.
 
         Raises: OSError, CommitFailed
         """
 
-    def files(self, folder: Location) -> list[Location]:
+    def files(self, place: TablePlace) -> list[Location]:
         """The files that are part of the table, sorted by name, which is batch order."""
 
-    def maintain(self, folder: Location, options: UpkeepOptions) -> Upkeep:
+    def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:
         """Do the upkeep that the format offers. Safe beside runs.
 
         Raises: OSError, store-failed
@@ -213,6 +227,12 @@ class ParquetFormat:
     name = "parquet"
     suffix = ".parquet"
     tables_at_once = 8
+
+    def own_name(self, root: Location, name: str) -> str:  # noqa: ARG002
+        return name
+
+    def namespace(self, root: Location) -> str:  # noqa: ARG002
+        return ""
 
     def check(self, root: Location) -> None:
         if isinstance(root, ObjectPath):
@@ -240,33 +260,32 @@ class ParquetFormat:
 
     def commit(
         self,
-        folder: Location,
+        place: TablePlace,
         batch: int,  # noqa: ARG002
         files: Sequence[Location],
         schema: pa.Schema,  # noqa: ARG002
         traits: TableTraits = NO_TRAITS,
     ) -> None:
         """Place the files, whose names are unique: those of a partition in its folder, as Hive names it."""
-        by_folder: dict[Location, list[Location]] = {}
+        folder, by_folder = place.folder, dict[Location, list[Location]]()
         for file in files:
             day = day_in_name(file.name)
             column = traits.day and day and traits.day.column
             value = HIVE_NULL if day == NO_DAY else day
             by_folder.setdefault(folder / f"{column}={value}" if column else folder, []).append(file)
-        if not isinstance(folder, ObjectPath):
-            folder.mkdir(exist_ok=True)
         for subfolder, placed in by_folder.items():
             place_files(subfolder, placed)
 
-    def files(self, folder: Location) -> list[Location]:
+    def files(self, place: TablePlace) -> list[Location]:
+        folder = place.folder
         if isinstance(folder, ObjectPath):
             return []
         files = [*folder.glob("*.parquet"), *folder.glob("*=*/*.parquet")]
         return [*sorted(files, key=lambda path: (path.name, path))]
 
-    def maintain(self, folder: Location, options: UpkeepOptions) -> Upkeep:  # noqa: ARG002
+    def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:  # noqa: ARG002
         """Nothing: a folder has no transactions in which files could be replaced."""
-        return Upkeep(folder.name, len(self.files(folder)))
+        return Upkeep(place.name, len(self.files(place)))
 
 
 class _ParquetWriter:
@@ -295,13 +314,18 @@ def place_files(folder: Location, files: Sequence[Location]) -> None:
     if isinstance(folder, ObjectPath):
         _copy_objects(files, folder)
         return
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for file in files:
         try:
             os.rename(str(file), folder / file.name)
         except FileNotFoundError:  # moved by an earlier attempt, or else lost
             os.stat(folder / file.name)
     sync_folder(folder)
+
+
+def staged_or_placed(file: Location, folder: Location) -> Location:
+    """Where a staged file is, which an earlier attempt may have moved into the folder of its table."""
+    return file if isinstance(file, ObjectPath) or file.exists() else folder / file.name
 
 
 def move_aside(aside: Location, files: Sequence[Location], folder: Location) -> None:
@@ -335,9 +359,8 @@ def clear_aside(aside: Location) -> None:
             path.unlink()
         return
     with suppress(OSError):  # another table has files there
-        aside.rmdir()
-        aside.parent.rmdir()
-        aside.parent.parent.rmdir()
+        for folder in (aside, *aside.parents):
+            folder.rmdir()
 
 
 def sync_new(folder: Location, since: float) -> None:
@@ -614,7 +637,8 @@ class TableSpool:
         table, day = key
         if len(self._open) >= self.max_open:
             self._close(next(iter(self._open)))
-        folder = self._folder / table if isinstance(self._folder, ObjectPath) else self._folder
+        is_store = isinstance(self._folder, ObjectPath)
+        folder = TablePlace(self._folder, table).folder if is_store else self._folder
         if isinstance(folder, Path):
             folder.mkdir(parents=True, exist_ok=True)
         of_day = "" if day is None else day_suffix(day)
@@ -636,7 +660,8 @@ class TableSpool:
 
     def _closed(self, key: tuple[str, str | None], writer: TableWriter, path: Location, rows: int) -> StagedFile:
         writer.close()
-        place = f"{key[0]}/{path.name}" if isinstance(path, ObjectPath) else path.name
+        is_store = isinstance(path, ObjectPath)
+        place = str(path).removeprefix(f"{self._folder}/") if is_store else path.name
         return StagedFile(key[0], f"{self._base}{place}", rows, writer.size)
 
     def _close_all(self, table: str | None = None) -> None:

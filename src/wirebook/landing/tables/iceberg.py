@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from wirebook.landing.stores.locations import Location, location_of, parquet_source
+from wirebook.landing.stores.locations import Location, location_of
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.evolution import widens
+from wirebook.landing.tables.existing import check_columns, rows_in
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
     CommitFailed,
@@ -31,6 +31,7 @@ from wirebook.landing.tables.formats import (
     Upkeep,
     UpkeepOptions,
     place_files,
+    staged_or_placed,
     sync_new,
 )
 from wirebook.landing.tables.iceberg_catalog import (
@@ -42,11 +43,14 @@ from wirebook.landing.tables.iceberg_catalog import (
     reason_of,
     uri_of,
 )
+from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
     from pyiceberg.table import Table
+    from pyiceberg.types import NestedField
 
 __all__ = ["IcebergFormat", "full_name", "newest_metadata"]
 
@@ -100,40 +104,45 @@ class IcebergFormat(ParquetFormat):
         """Type promotion of the format: int to long, float to double, decimals to more digits of the same scale."""
         return widens(old, new) and (not pa.types.is_decimal(old) or old.scale == new.scale)
 
+    def own_name(self, root: Location, name: str) -> str:
+        return catalog_of(root.absolute()).own_name(name)
+
+    def namespace(self, root: Location) -> str:
+        return ".".join(catalog_of(root.absolute()).namespace)
+
     def commit(
         self,
-        folder: Location,
+        place: TablePlace,
         batch: int,
         files: Sequence[Location],
         schema: pa.Schema,
         traits: TableTraits = NO_TRAITS,
     ) -> None:
         """Raises: also iceberg-catalog-failed"""
-        started = time.time()
-        place_files(folder, files)
-        catalog, commented = catalog_of(folder.parent.absolute()), with_comments(schema, traits.comments, b"doc")
-        _add_once(catalog, folder, batch, [folder / file.name for file in files], commented, traits=traits)
+        started, folder = time.time(), place.folder
+        catalog, commented = catalog_of(place.root.absolute()), with_comments(schema, traits.comments, b"doc")
+        _add_once(catalog, place, batch, files, commented, traits=traits)
         if isinstance(folder, Path) and (folder / "metadata").is_dir():
             sync_new(folder / "metadata", started)
 
-    def files(self, folder: Location) -> list[Location]:
+    def files(self, place: TablePlace) -> list[Location]:
         """Raises: iceberg-catalog-failed"""
-        table = _load(folder)
+        table = _load(place)
         if table is None:
             return []
         with catalog_failures(table.catalog.name):
             return sorted(_location(task.file.file_path) for task in table.scan().plan_files())
 
-    def maintain(self, folder: Location, options: UpkeepOptions) -> Upkeep:
+    def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:
         """Expire snapshots that are older than the retention. `pyiceberg` neither compacts nor deletes files."""
         from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415
 
         limit = (datetime.now(UTC) - timedelta(hours=options.retain_hours)).timestamp() * 1000
         expired: list[int] = []
         for pause in PAUSES:
-            table = _load(folder)
+            table = _load(place)
             if table is None:
-                return Upkeep(folder.name, 0)
+                return Upkeep(place.name, 0)
             kept = {reference.snapshot_id for reference in table.refs().values()}  # heads of branches, and tags
             old = (snapshot.snapshot_id for snapshot in table.snapshots() if snapshot.timestamp_ms < limit)
             expired = [number for number in old if number not in kept]
@@ -145,40 +154,40 @@ class IcebergFormat(ParquetFormat):
                 except CommitFailedException:  # another writer was faster; a table that always changes is left alone
                     expired = []
             time.sleep(pause)
-        return Upkeep(folder.name, len(self.files(folder)), expired=len(expired))
+        return Upkeep(place.name, len(self.files(place)), expired=len(expired))
 
 
-def full_name(folder: Location) -> tuple[str, ...]:
-    """The name of the table of a folder: its catalogue, the levels of its namespace, and the table."""
-    catalog = catalog_of(folder.parent.absolute())
-    return catalog.name, *catalog.identifier(folder.name)
+def full_name(place: TablePlace) -> tuple[str, ...]:
+    """The name of a table for everybody: its catalogue, the levels of its namespace, and the table."""
+    catalog = catalog_of(place.root.absolute())
+    return catalog.name, *catalog.identifier(place.name)
 
 
-def newest_metadata(folder: Location) -> str:
+def newest_metadata(place: TablePlace) -> str:
     """The path of the current metadata file, which readers without the Iceberg catalogue need.
 
     Raises: unknown-table
     """
-    table = _load(folder)
+    table = _load(place)
     if table is None:
-        raise WirebookError(Problem("unknown-table", f"the Iceberg catalogue has no table '{folder.name}'"))
+        raise WirebookError(Problem("unknown-table", f"the Iceberg catalogue has no table '{place.name}'"))
     location: str = table.metadata_location
     return location
 
 
-def _load(folder: Location) -> Table | None:
-    """The table of a folder; None if nothing has landed in it. Raises: iceberg-catalog-failed"""
-    root = folder.parent.absolute()
-    if isinstance(folder, Path) and place_of(root) is None and not (folder / "metadata").is_dir():
+def _load(place: TablePlace) -> Table | None:
+    """The table; None if nothing has landed in it. Raises: iceberg-catalog-failed"""
+    root, folder = place.root.absolute(), place.folder
+    if isinstance(folder, Path) and place_of(root) is None and not (root / "_wirebook" / "iceberg.db").exists():
         return None
     catalog = catalog_of(root)
     with catalog_failures(catalog.name):
-        return catalog.load(folder.name)
+        return catalog.load(place.name)
 
 
 def _add_once(
     catalog: TargetCatalog,
-    folder: Location,
+    place: TablePlace,
     batch: int,
     files: Sequence[Location],
     schema: pa.Schema,
@@ -199,13 +208,15 @@ def _add_once(
         try:
             with catalog.outages():
                 try:
-                    table = catalog.load(folder.name) or catalog.create(folder, schema)
+                    table = catalog.load(place.name) or catalog.create(place, schema)
                 except FileNotFoundError as error:
                     raise CommitFailed(f"the metadata that the catalogue names is missing: {error}") from error
-                if not catalog.owns(table):
+                is_free = OWNER not in table.properties and traits.is_named
+                if not is_free and not catalog.owns(table):
                     raise CommitFailed(_not_owned(catalog, table))
                 if int(table.properties.get(BATCH, "0")) < batch:
-                    _add(table, batch, files, schema, traits)
+                    owner = {OWNER: catalog.owner} if catalog.owner else {}
+                    _add(table, files, place.folder, schema, traits=traits, properties=owner | {BATCH: str(batch)})
                 return
         except (CommitFailedException, CommitStateUnknownException) as error:
             failure = error
@@ -222,35 +233,82 @@ def _not_owned(catalog: TargetCatalog, table: Table) -> str:
     name, owner = ".".join(table.name()), table.properties.get(OWNER)
     whose = f"another target writes to it, '{owner}'" if owner else "it was not made by Wirebook"
     return (
-        f"'{name}' in the catalogue '{catalog.name}' is not a table of this target: {whose}. Rename it, or set its "
-        f"property '{OWNER}' to '{catalog.owner}' so that the rows are added to it"
+        f"'{name}' in the catalogue '{catalog.name}' is not a table of this target: {whose}. Rename it"
+        + (
+            f", or set its property '{OWNER}' to '{catalog.owner}'"
+            if owner
+            else ", or name it in the settings of tables"
+        )
+        + " so that the rows are added to it"
     )
 
 
-def _add(table: Table, batch: int, files: Sequence[Location], schema: pa.Schema, traits: TableTraits) -> None:
-    """Add columns, files and the batch number in one commit. Into a table with partitions of others, the rows of the
-    files are written anew, because a file must not have rows of several partitions."""
+def _add(
+    table: Table,
+    files: Sequence[Location],
+    folder: Location,
+    schema: pa.Schema,
+    *,
+    traits: TableTraits,
+    properties: dict[str, str],
+) -> None:
+    """Add columns, files and properties, the batch number among them, in one commit. The rows of the files are written
+    anew into a table with partitions of others, because a file must not have rows of several partitions, and into one
+    with other types.
+
+    Raises: CommitFailed, OSError, and those of `pyiceberg`
+    """
+    from pyiceberg.io.pyarrow import schema_to_pyarrow  # noqa: PLC0415
+
+    fields = {field.name: field for field in table.schema().fields}
+    check_columns({name: field.required for name, field in fields.items()}, schema, traits)
+    schema = pa.schema([_kept(column, fields.get(column.name), traits) for column in schema])
     # By itself, `pyiceberg` would try again without looking whether another run has added the batch.
     table.metadata.properties["commit.retry.num-retries"] = "0"
-    properties = {BATCH: str(batch)}
     with table.transaction() as transaction:
         with transaction.update_schema() as update:
             update.union_by_name(schema)
         if traits.day and table.current_snapshot() is None and table.spec().is_unpartitioned():
             with transaction.update_spec() as spec:
                 spec.add_field(traits.day.source, "day", traits.day.column)
-        comment = {"comment": traits.description} if traits.description else {}
+        has_comment = traits.is_named and "comment" in table.properties
+        comment = {"comment": traits.description} if traits.description and not has_comment else {}
         transaction.set_properties(comment | traits.properties | properties)
-        partitions = [field.name for field in transaction.table_metadata.spec().fields]
-        if not partitions or (traits.day and partitions == [traits.day.column]):
-            paths = [uri_of(file) for file in files]
-            transaction.add_files(paths, snapshot_properties=properties, check_duplicate_files=False)
+        metadata = transaction.table_metadata
+        partitions, snapshot = [field.name for field in metadata.spec().fields], {BATCH: properties[BATCH]}
+        is_own_spec = not partitions or bool(traits.day and partitions == [traits.day.column])
+        if is_own_spec and not _differing(metadata.schema(), schema):
+            place_files(folder, files)
+            paths = [uri_of(folder / file.name) for file in files]
+            transaction.add_files(paths, snapshot_properties=snapshot, check_duplicate_files=False)
             return
-        for file in files:
-            rows = pq.read_table(parquet_source(file), partitioning=None)
-            transaction.append(rows, snapshot_properties=properties)
-    for file in files:
+        written = [staged_or_placed(file, folder) for file in files]
+        others = schema_to_pyarrow(metadata.schema(), include_field_ids=False)  # may have the partitions
+        every = pa.schema([*schema, *(field for field in others if field.name not in schema.names)])
+        for rows in rows_in(written, every):
+            transaction.append(rows, snapshot_properties=snapshot)
+    for file in written:
         file.unlink()
+
+
+def _kept(column: pa.Field, field: NestedField | None, traits: TableTraits) -> pa.Field:
+    """A column of the rows, so that a table of something else keeps its comment and that it must have a value."""
+    if field is None:
+        return column
+    return (column.remove_metadata() if traits.is_named and field.doc else column).with_nullable(not field.required)
+
+
+def _differing(columns: Schema, schema: pa.Schema) -> bool:
+    """Whether a column of a table has another type than in `schema`, or must have a value."""
+    from pyiceberg.catalog import Catalog  # noqa: PLC0415
+
+    own = Catalog._convert_schema_if_needed(schema)
+    types = {field.name: (field.required, field.field_type) for field in columns.fields}
+    for field in own.fields:
+        required, type_ = types[field.name]
+        if required or (type_.is_primitive and type_ != field.field_type):
+            return True
+    return False
 
 
 def _location(uri: str) -> Location:

@@ -26,6 +26,7 @@ from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.stores.records import records_of
 from wirebook.landing.tables.layout import NO_DEFINITION
+from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library, missing_extra
 
@@ -164,10 +165,7 @@ def remember(root: Location, place: CatalogPlace) -> None:
         return
     catalog = TargetCatalog.of(place)
     with catalog_failures(place.catalog):
-        for depth in range(1, len(place.levels) + 1):
-            level = place.levels[:depth]
-            if not catalog.catalog.namespace_exists(level):
-                catalog.catalog.create_namespace_if_not_exists(level)
+        catalog.create_namespace(place.levels)
         tables = [table for name in NO_DEFINITION if (table := catalog.load(name)) is not None]
     for table in tables:
         if not catalog.owns(table):
@@ -221,7 +219,32 @@ class TargetCatalog:
             raise WirebookError(Problem("iceberg-catalog-failed", message, hint="create the namespace again"))
 
     def identifier(self, table: str) -> tuple[str, ...]:
-        return *self.namespace, table
+        """The name of a table in the catalogue: a name without a namespace is in that of the target."""
+        *namespace, name = table.split(".")
+        return *(namespace or self.namespace), name
+
+    def own_name(self, name: str) -> str:
+        """The name of a table without the catalogue and the namespace of the target. The first level is a catalogue if
+        PyIceberg's configuration has one of this name, as in Spark.
+
+        Raises: table-settings, if it is another catalogue
+        """
+        first, *levels = name.split(".")
+        if levels and first == self.name:
+            name = ".".join(levels)
+        elif levels and self.owner is not None and _configured(first) is not None:
+            message = (
+                f"the table '{name}' would be in the catalogue '{first}'; those of the target are in '{self.name}'"
+            )
+            hint = f"land into another target, or write '{self.name}.{name}' if '{first}' is a namespace"
+            raise WirebookError(Problem("table-settings", message, expected=self.name, actual=first, hint=hint))
+        return name.removeprefix(f"{'.'.join(self.namespace)}.")
+
+    def create_namespace(self, levels: tuple[str, ...]) -> None:
+        """Create a namespace and the levels above it, unless they exist."""
+        for depth in range(1, len(levels) + 1):
+            if not self.catalog.namespace_exists(levels[:depth]):
+                self.catalog.create_namespace_if_not_exists(levels[:depth])
 
     def load(self, table: str) -> Table | None:
         """The table as it is now; None if there is none."""
@@ -232,10 +255,12 @@ class TargetCatalog:
         except NoSuchTableError:
             return None
 
-    def create(self, folder: Location, schema: pa.Schema) -> Table:
-        """Create the table of a folder, in which its data and metadata are, unless it exists."""
+    def create(self, place: TablePlace, schema: pa.Schema) -> Table:
+        """Create a table, with data and metadata in its folder, and its namespace, unless they exist."""
         properties = {OWNER: self.owner} if self.owner else {}
-        identifier, location = self.identifier(folder.name), uri_of(folder)
+        identifier, location = self.identifier(place.name), uri_of(place.folder)
+        if identifier[:-1] != self.namespace:
+            self.create_namespace(identifier[:-1])
         return self.catalog.create_table_if_not_exists(identifier, schema, location=location, properties=properties)
 
     def owns(self, table: Table) -> bool:

@@ -4,7 +4,10 @@ The name of a definition depends on its XID. Only if two definitions would share
 hash of the XID. Once a table exists its name stays, so a definition that comes later and would have the same name gets
 the suffix.
 
-Spec: docs/how-to/table-settings.md#names; docs/decisions/0201
+A name can have levels, with dots between them: folders of the target, and in an Iceberg catalogue the namespace. No
+table is in the folder of another one, because the upkeep of a table deletes files that it does not know.
+
+Spec: docs/how-to/table-settings.md#names; docs/decisions/0201, 0213
 """
 
 from __future__ import annotations
@@ -13,17 +16,39 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from wirebook.landing.stores.locations import Location
 from wirebook.landing.tables.layout import NO_DEFINITION
 
-__all__ = ["assign_names", "name_parts", "readable_name"]
+__all__ = ["TablePlace", "assign_names", "levels_above", "name_parts", "readable_name"]
 
 MAX_NAME_LENGTH: Final = 100
+"""The maximum length of each level of a name that is made here."""
 DIGITS: Final = (8, 16, 64)
 """How many digits of the hash are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """A table of the target at `root`, by its name."""
+
+    root: Location
+    name: str
+
+    @property
+    def folder(self) -> Location:
+        """The folder of its files: a level of the name is a folder."""
+        return self.root / self.name.replace(".", "/")
+
+
+def levels_above(name: str) -> Iterator[str]:
+    """The levels above a table, as names: those of ``a.b.c`` are ``a`` and ``a.b``."""
+    parts = name.split(".")
+    return (".".join(parts[:count]) for count in range(1, len(parts)))
 
 
 def readable_name(xid: str) -> str:
@@ -59,20 +84,26 @@ def assign_names(
     """The names of definitions that have no table yet, without those that `readable_name` gives.
 
     `existing` and `fixed` map XIDs to the names of existing tables, and to names that are chosen for new ones. All
-    others are named by `rule`, or readably if it returns None. Names are unique when case is ignored. Definitions for
-    which the rule gives the same name all get a suffix, so that the result does not depend on their order.
+    others are named by `rule`, or readably if it returns None. Names are unique when case is ignored, and none is a
+    level of another. Definitions for which the rule gives the same name all get a suffix, so that the result does not
+    depend on their order.
     """
     new = [xid for xid in xids if xid not in existing]
     taken = {name.lower() for name in (*existing.values(), *fixed.values(), *NO_DEFINITION)}
     readable = {xid: readable_name(xid) for xid in new}
     ruled = {xid: rule(xid) or name for xid, name in readable.items() if xid not in fixed}
     counts = Counter(name.lower() for name in ruled.values())
-    shared = sorted(xid for xid, name in ruled.items() if counts[name.lower()] > 1 or name.lower() in taken)
+    above = {level for name in (*taken, *counts) for level in levels_above(name)}
+    shared = {}
+    for xid, name in ruled.items():
+        within = next((level for level in levels_above(name) if level.lower() in taken), None)
+        if within or counts[name.lower()] > 1 or name.lower() in taken or name.lower() in above:
+            shared[xid] = within or name
     taken |= counts.keys()
-    for xid in shared:
+    for xid, level in sorted(shared.items()):
         digest = hashlib.sha256(xid.encode(errors="surrogatepass")).hexdigest()
-        candidates = (f"{ruled[xid]}_{digest[:digits]}" for digits in DIGITS)
-        ruled[xid] = next(name for name in candidates if name.lower() not in taken)
+        candidates = (f"{level}_{digest[:digits]}{ruled[xid].removeprefix(level)}" for digits in DIGITS)
+        ruled[xid] = next(name for name in candidates if not {name.lower(), *levels_above(name.lower())} & taken)
         taken.add(ruled[xid].lower())
     names = ruled | {xid: fixed[xid] for xid in new if xid in fixed}
     return {xid: name for xid, name in names.items() if name != readable[xid]}

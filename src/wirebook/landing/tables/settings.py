@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -23,7 +23,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import msgspec
 
 from wirebook.landing.tables.layout import NO_DEFINITION
-from wirebook.landing.tables.names import MAX_NAME_LENGTH, name_parts
+from wirebook.landing.tables.names import MAX_NAME_LENGTH, levels_above, name_parts
 from wirebook.landing.tables.partitions import DayPartition, source_of
 from wirebook.problems import Problem, WirebookError
 from wirebook.text.json_documents import read_json
@@ -38,17 +38,20 @@ MEMBERS: Final = ("defaults", "tables")
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 PLACEHOLDERS: Final = ("group", "message")
+MAX_LEVELS: Final = 5
 
 
 class TableOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Options of a table; None leaves an option to the less specific ones.
 
-    Shape: `name` is a name, or a rule with ``{group}`` and ``{message}``. `partition` is ``none`` (default),
+    Shape: `name` is a name, or a rule with ``{group}`` and ``{message}``; dots separate its levels. `add_columns` says
+    whether columns may be added to an existing table (default). `partition` is ``none`` (default),
     ``event-day`` or ``receipt-day``. `sort` are the columns by which the rows of a file are sorted. `properties` are
     those of the table format.
     """
 
     name: str | None = None
+    add_columns: bool | None = None
     partition: Literal["none", "event-day", "receipt-day"] | None = None
     sort: list[str] | None = None
     row_group_rows: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] | None = None
@@ -79,6 +82,10 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     def _patterns(self) -> list[tuple[str, TableOptions]]:
         return [(key, options) for key, options in self.tables.items() if "*" in key]
 
+    def __iter__(self) -> Iterator[TableOptions]:
+        """All options."""
+        yield from (self.defaults, *self.tables.values())
+
     def of(self, xid: str) -> TableOptions:
         """The options of a definition."""
         options = self.defaults
@@ -93,26 +100,53 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         if rule is None:
             return None
         group, message = name_parts(xid)
-        return rule.replace("{group}", group).replace("{message}", message or "message")[:MAX_NAME_LENGTH]
+        made = (level.replace("{group}", group).replace("{message}", message) for level in rule.split("."))
+        return ".".join(level.lstrip("_")[:MAX_NAME_LENGTH] or "message" for level in made)
+
+    def with_names(self, own_name: Callable[[str], str]) -> TableSettings:
+        """The settings with `own_name` of each name."""
+        defaults, *tables = (
+            options if options.name is None else msgspec.structs.replace(options, name=own_name(options.name))
+            for options in self
+        )
+        return TableSettings(defaults=defaults, tables=dict(zip(self.tables, tables, strict=True)))
+
+    def fixed_name(self, xid: str) -> str | None:
+        """The name of a definition that is not made by a rule; None without one."""
+        name = self.of(xid).name
+        return None if name is None or "{" in name else name
 
     def fixed_names(self, xids: Iterable[str], existing: Mapping[str, str]) -> dict[str, str]:
         """The names of definitions that are not made by a rule.
 
         `existing` maps XIDs to the names of their tables, which do not change.
 
-        Raises: table-settings, if two definitions have the same name
+        Raises: table-settings, if two definitions have the same name, or one the name of a level above another
         """
-        fixed = {xid: name for xid in xids if (name := self.of(xid).name) is not None and "{" not in name}
+        fixed = {xid: name for xid in xids if (name := self.fixed_name(xid)) is not None}
         owners: dict[str, list[str]] = defaultdict(list)
+        below: dict[str, list[str]] = defaultdict(list)
         for xid, name in ({xid: name for xid, name in fixed.items() if xid not in existing} | dict(existing)).items():
             owners[name.lower()].append(xid)
+            for level in levels_above(name.lower()):
+                below[level].append(xid)
         problems = []
         for xid, name in fixed.items():
+            if xid in existing:
+                continue
             others = [other for other in owners[name.lower()] if other != xid]
-            if xid not in existing and others:
+            around = [other for level in (name.lower(), *levels_above(name.lower())) for other in owners[level]]
+            within = [other for other in (*below[name.lower()], *around) if other != xid]
+            if others:
                 message = f"the tables of '{xid}' and '{others[0]}' would have the same name, '{name}'"
                 hint = "choose another name, or use a rule with {group} and {message}"
                 problems.append(Problem("table-settings", message, expected=others[0], actual=name, hint=hint))
+            elif within:
+                message = (
+                    f"of the tables of '{xid}', '{name}', and '{within[0]}', one would be in the folder of the other"
+                )
+                hint = "choose another name: a level above a table cannot be a table"
+                problems.append(Problem("table-settings", message, expected=within[0], actual=name, hint=hint))
         if problems:
             raise WirebookError(*problems)
         return fixed
@@ -208,14 +242,16 @@ def _option_problems(place: tuple[Any, ...], options: Any) -> Iterator[Problem]:
 
 
 def _name_problems(pointer: str, name: str) -> Iterator[Problem]:
+    levels = PLACEHOLDER.sub("x", name).split(".")
     unknown = [placeholder for placeholder in PLACEHOLDER.findall(name) if placeholder not in PLACEHOLDERS]
     if unknown:
         yield _wrong(pointer, f"the placeholder '{{{unknown[0]}}}'", "{group} or {message}", name)
-    elif not NAME.fullmatch(PLACEHOLDER.sub("x", name)) or len(name) > MAX_NAME_LENGTH:
-        expected = f"at most {MAX_NAME_LENGTH} letters, digits and underscores, beginning with a letter"
+    elif len(levels) > MAX_LEVELS or any(not NAME.fullmatch(level) or len(level) > MAX_NAME_LENGTH for level in levels):
+        one = f"at most {MAX_NAME_LENGTH} letters, digits and underscores, beginning with a letter"
+        expected = f"{one}, or up to {MAX_LEVELS} of these with dots between them"
         yield _wrong(pointer, "the name of a table", expected, name)
-    elif name.lower() in NO_DEFINITION:
-        yield _wrong(pointer, f"'{name}' is the name of a table of every target:", "another name", name)
+    elif levels[0].lower() in NO_DEFINITION:
+        yield _wrong(pointer, f"'{levels[0]}' is the name of a table of every target:", "another name", name)
 
 
 def _wrong(pointer: str, subject: str, expected: str, actual: Any) -> Problem:

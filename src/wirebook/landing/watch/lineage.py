@@ -23,6 +23,7 @@ from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, Location, location_of
 from wirebook.landing.tables.layout import RESOLVED, STAGED
+from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import WirebookError
 from wirebook.problems.extras import library
 
@@ -220,7 +221,7 @@ class RunLineage:
             statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
                 rowCount=count, producer=PRODUCER
             )
-            dataset = _dataset(root / table)
+            dataset = _dataset(TablePlace(root, table).folder)
             outputs.append(
                 lineage.OutputDataset(
                     namespace=dataset.namespace,

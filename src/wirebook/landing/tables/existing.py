@@ -1,0 +1,50 @@
+"""Tables that others made, to which rows are added: what must hold of their columns.
+
+Spec: docs/how-to/table-settings.md#existing-tables; docs/decisions/0213
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wirebook.landing.stores.locations import Location, parquet_source
+from wirebook.landing.tables.evolution import conform
+from wirebook.landing.tables.formats import CommitFailed, TableTraits
+from wirebook.landing.tables.partitions import DayPartition, day_values
+
+__all__ = ["check_columns", "rows_in"]
+
+
+def check_columns(columns: Mapping[str, bool], schema: pa.Schema, traits: TableTraits) -> None:
+    """Check that rows with the columns `schema` can be added to a table. `columns` maps the names of those that the
+    table has to whether each row must have a value.
+
+    Raises: CommitFailed
+    """
+    names = {name.lower(): name for name in columns}
+    for field in schema:
+        name = names.get(field.name.lower(), field.name)
+        if name != field.name:
+            raise CommitFailed(f"its column '{name}' differs from '{field.name}' of the rows in case only: rename it")
+    required = [name for name, is_required in columns.items() if is_required and name not in schema.names]
+    if required:
+        raise CommitFailed(f"its column '{required[0]}' must have a value, which the rows lack: let it be null")
+    lacking = [f"{field.name} ({field.type})" for field in schema if field.name not in columns]
+    if lacking and not traits.adds_columns:
+        message = (
+            f"it lacks the columns {', '.join(lacking)}: add them, or remove 'add_columns: false' from its settings"
+        )
+        raise CommitFailed(message)
+
+
+def rows_in(files: Sequence[Location], schema: pa.Schema, day: DayPartition | None = None) -> Iterator[pa.Table]:
+    """The rows of staged files, file by file, with the columns of a table, of which they may have narrower types, and
+    with the `day` that a table of Wirebook would be partitioned by."""
+    for file in files:
+        rows = pq.read_table(parquet_source(file), partitioning=None).replace_schema_metadata()
+        if day is not None:
+            rows = rows.append_column(day.column, day_values(rows, day))
+        yield conform(rows, schema)
