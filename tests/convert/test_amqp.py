@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from wirebook.bindings import AmqpMessage, Base64, KafkaRecord
-from wirebook.convert.proton import message_of, record_of
+from wirebook.bindings.capture import parse_record, to_line
+from wirebook.convert.proton import message_of, record_of, record_of_bytes
 from wirebook.problems import WirebookError
 
 proton = pytest.importorskip("proton", reason="python-qpid-proton has no wheels; install the extra 'amqp' to run these")
@@ -61,9 +62,85 @@ def coded(message: Any) -> Any:
     return decoded
 
 
-@pytest.mark.parametrize("wire", [FULL, TEXT, BYTES, AmqpMessage(), AmqpMessage(body="x")])
+MAP = AmqpMessage(
+    body='{"map":{"n":{"int":1},"l":{"list":[1.5,{"symbol":"s"}]},"x":{"double":"NaN"},"y":{"float":"-Infinity"}}}',
+    body_section="amqp-value-json",
+)
+KEYS = AmqpMessage(body='{"map":[[{"ulong":1},"a"],["b",null]]}', body_section="amqp-value-json")
+SEQUENCE = AmqpMessage(body='[[1,{"binary":"/w=="}]]', body_section="amqp-sequence-json")
+
+
+@pytest.mark.parametrize(
+    "wire", [FULL, TEXT, BYTES, MAP, KEYS, SEQUENCE, AmqpMessage(), AmqpMessage(body="x"), AmqpMessage(body="")]
+)
 def test_message_survives_the_round_trip(wire: AmqpMessage) -> None:
     assert record_of(coded(message_of(wire))) == wire
+    assert parse_record(to_line(wire)) == (wire, (), parse_record(to_line(wire)).value)
+
+
+@pytest.mark.parametrize("wire", [FULL, TEXT, BYTES, MAP, KEYS, SEQUENCE, AmqpMessage(body="x")])
+def test_bytes_of_a_message_have_the_same_record(wire: AmqpMessage) -> None:
+    assert record_of_bytes(message_of(wire).encode()) == wire
+
+
+def test_bytes_keep_what_is_a_default() -> None:
+    header = bytes.fromhex("005370 c0 08 05 42 5004 43 40 5200")
+    assert record_of_bytes(header).header == {"durable": False, "priority": 4, "ttl": 0, "delivery-count": 0}
+
+
+def test_descriptor_may_be_a_symbol() -> None:
+    assert record_of_bytes(b"\x00\xa3\x10amqp:data:binary\xa0\x01x") == AmqpMessage(body="x")
+
+
+@pytest.mark.parametrize(
+    ("encoded", "text"),
+    [
+        ("78", "is not valid AMQP"),
+        ("00536f a00178", "a section must be one of header, "),
+        ("5301", "a section must be one of header, "),
+        ("005375 a00178 005377 a10178", "amqp-value, data cannot be together"),
+        ("005377 a10178 005377 a10178", "amqp-value cannot be together"),
+        ("005374 c10100 005374 c10100", "application-properties is repeated"),
+        ("005374 a10178", "must be a map"),
+        ("005370 c00706404040404040", "header has 6 fields"),
+        ("005377 a101ff", "is not valid AMQP"),
+        ("005377 73ffffffff", "is not valid AMQP"),
+    ],
+)
+def test_invalid_bytes_are_malformed(encoded: str, text: str) -> None:
+    with pytest.raises(WirebookError, match=text) as error:
+        record_of_bytes(bytes.fromhex(encoded))
+    assert [problem.code for problem in error.value.problems] == ["malformed-record"]
+
+
+def test_too_many_or_too_deep_values_are_malformed() -> None:
+    many = b"\xd0" + (70_004).to_bytes(4, "big") + (70_000).to_bytes(4, "big") + b"@" * 70_000
+    for value in (many, b"\x00\x40" * 5000 + b"\x40"):
+        with pytest.raises(WirebookError, match="or has more than 65535 values"):
+            record_of_bytes(b"\x00\x53\x77" + value)
+
+
+@pytest.mark.parametrize(
+    ("type_", "bits", "text"),
+    [
+        ("decimal32", "32800001", "1"),
+        ("decimal32", "b200000f", "-1.5"),
+        ("decimal32", "6cb8967f", "9999999"),
+        ("decimal32", "6cb89680", "0"),
+        ("decimal32", "78000000", "Infinity"),
+        ("decimal32", "fc000000", "NaN"),
+        ("decimal64", "31c0000000000000", "0"),
+        ("decimal64", "31a38d7ea4c67fff", "99999999999999.9"),
+        ("decimal64", "6c7386f26fc0ffff", "9999999999999999"),
+        ("decimal128", "30400000000000000000000000000007", "7"),
+        ("decimal128", "f8000000000000000000000000000000", "-Infinity"),
+    ],
+)
+def test_decimal_number_is_text(type_: str, bits: str, text: str) -> None:
+    raw = bytes.fromhex(bits)
+    value = getattr(proton, type_)(raw if type_ == "decimal128" else int.from_bytes(raw, "big"))
+    record = record_of(coded(proton.Message(properties={"x": value})))
+    assert record.application_properties == {"x": {type_: text}}
 
 
 def test_python_values_get_their_amqp_types() -> None:
@@ -84,6 +161,8 @@ def test_python_values_get_their_amqp_types() -> None:
         AmqpMessage(footer={"x": 1}),
         AmqpMessage(application_properties={"x": {"decimal32": "1.5"}}),
         AmqpMessage(application_properties={"x": {"timestamp": "2026-12-31T23:59:60Z"}}),
+        AmqpMessage(body="{", body_section="amqp-value-json"),
+        AmqpMessage(body="[[1],[2]]", body_section="amqp-sequence-json"),
     ],
 )
 def test_inexpressible_message_is_rejected(wire: Any) -> None:
@@ -117,7 +196,7 @@ def test_time_out_of_range_is_rejected() -> None:
     assert [problem.code for problem in error.value.problems] == ["not-expressible"]
 
 
-def test_structured_body_is_rejected() -> None:
+def test_value_without_a_type_of_the_format_is_rejected() -> None:
     with pytest.raises(WirebookError) as error:
-        record_of(proton.Message(body={"a": 1}))
+        record_of(proton.Message(body=proton.Described(proton.symbol("x"), 1)))
     assert [problem.code for problem in error.value.problems] == ["not-expressible"]

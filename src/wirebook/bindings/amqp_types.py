@@ -29,6 +29,9 @@ class Uuid(str):
     __slots__ = ()
 
 
+NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
+"""Floating-point numbers that JSON does not have."""
+
 _TIME = re.compile(TIME_PATTERN)
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\Z")
 
@@ -49,6 +52,12 @@ def _of(kind: type | tuple[type, ...], expected: str) -> Callable[[Any], Any]:
         return value
 
     return read
+
+
+def _number(value: Any) -> int | float | str:
+    if value in NOT_FINITE:
+        return str(value)
+    return _of((int, float), "a number, 'NaN', 'Infinity' or '-Infinity'")(value)  # type: ignore[no-any-return]
 
 
 def _timestamp(value: Any) -> Timestamp:
@@ -87,8 +96,8 @@ TYPES: Final[dict[str, Callable[[Any], Any]]] = {  # type -> converter to the Py
     "short": _integer(-(2**15), 2**15 - 1),
     "int": _integer(-(2**31), 2**31 - 1),
     "long": _integer(-(2**63), 2**63 - 1),
-    "float": _of((int, float), "a number"),
-    "double": _of((int, float), "a number"),
+    "float": _number,
+    "double": _number,
     "decimal32": _of((int, float, str), "a number, or a number in a string"),
     "decimal64": _of((int, float, str), "a number, or a number in a string"),
     "decimal128": _of((int, float, str), "a number, or a number in a string"),
@@ -100,7 +109,7 @@ TYPES: Final[dict[str, Callable[[Any], Any]]] = {  # type -> converter to the Py
     "symbol": _symbol,
     "list": _of(list, "an array"),
     "array": _of(list, "an array"),
-    "map": _of(dict, "an object"),
+    "map": _of((dict, list), "an object, or an array of [key, value]"),
 }
 
 

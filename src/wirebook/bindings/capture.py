@@ -138,7 +138,7 @@ EXPECTED: Final = {
     "message-annotations": _SECTION,
     "application-properties": _SECTION,
     "footer": _SECTION,
-    "body-section": "'data' or 'amqp-value'",
+    "body-section": "'data', 'amqp-value', 'amqp-value-json' or 'amqp-sequence-json'",
     "subject": "a string",
     "reply-to": "a string",
     "data": f"{_BYTES} or null",

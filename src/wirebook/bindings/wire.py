@@ -102,11 +102,16 @@ class Mqtt5Publish(MqttPublish, frozen=True, kw_only=True, tag="MQTT/5.0"):
     user_properties: list[Pair] | None = None
 
 
+BODY_SECTIONS: Final = ("data", "amqp-value", "amqp-value-json", "amqp-sequence-json")
+"""Sections of an AMQP body: `amqp-value` is a string or binary; any other value, and the lists of sequences, are JSON
+text with the types of `wirebook.bindings.amqp_types`."""
+
+
 class AmqpMessage(WireMessage, frozen=True, kw_only=True, tag="AMQP/1.0"):
     """The sections of an AMQP 1.0 message.
 
     A value of a type that JSON does not have is an object with one member, such as ``{"timestamp": "..."}``; see
-    `wirebook.bindings.amqp_types`. `body_section` is None for `data`, or "amqp-value".
+    `wirebook.bindings.amqp_types`. `body_section` is None for `data`, else one of `BODY_SECTIONS`.
     """
 
     protocol: ClassVar[str] = "AMQP/1.0"
@@ -116,7 +121,7 @@ class AmqpMessage(WireMessage, frozen=True, kw_only=True, tag="AMQP/1.0"):
     properties: dict[str, Any] | None = None
     application_properties: dict[str, Any] | None = field(default=None, name="application-properties")
     footer: dict[str, Any] | None = None
-    body_section: Annotated[str, Meta(pattern=r"^(?:data|amqp-value)\Z")] | None = field(
+    body_section: Annotated[str, Meta(pattern=rf"^(?:{'|'.join(BODY_SECTIONS)})\Z")] | None = field(
         default=None, name="body-section"
     )
     body: Bytes | None = None

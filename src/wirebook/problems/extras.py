@@ -40,6 +40,13 @@ EXTRAS: Final = {
 """The extra of pyproject.toml that installs each top-level module."""
 
 
+BUILDS: Final = {
+    "amqp": "; for Linux it has no wheels, and building it needs a C compiler and the headers of C and Python (Debian: "
+    "apt-get install gcc libc6-dev python3-dev)",
+}
+"""What the hint says of extras with a package that may have to be built."""
+
+
 def missing_extra(error: ImportError) -> WirebookError | None:
     """Return the error ``missing-extra`` with the command that installs the library. None for a module of no extra."""
     package = (error.name or "").partition(".")[0]
@@ -47,7 +54,8 @@ def missing_extra(error: ImportError) -> WirebookError | None:
     if extra is None:
         return None
     message = f"the package '{package}' is not installed"
-    return WirebookError(Problem("missing-extra", message, actual=error.name, hint=f"pip install 'wirebook[{extra}]'"))
+    hint = f"pip install 'wirebook[{extra}]'{BUILDS.get(extra, '')}"
+    return WirebookError(Problem("missing-extra", message, actual=error.name, hint=hint))
 
 
 def library(module: str) -> ModuleType:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from wirebook.bindings.amqp import SECTIONS
 from wirebook.bindings.capture import EXPECTED, MEMBERS, is_plain_section
 from wirebook.bindings.parquet import UNITS, is_instant, object_of
-from wirebook.bindings.wire import CLASSES, AnyMessage, Mqtt5Publish, MqttProperties
+from wirebook.bindings.wire import BODY_SECTIONS, CLASSES, AnyMessage, Mqtt5Publish, MqttProperties
 from wirebook.landing.columns.records import RecordFields, section_of
 from wirebook.landing.columns.slot_columns import (
     INSTANT_PATTERN,
@@ -290,7 +290,7 @@ def _booleans(column: pa.Array) -> Mask:
 
 
 def _body_section(column: pa.Array) -> Mask:
-    return _texts(column) & mask_of(pc.is_in(_as_text(column)[0], pa.array(["data", "amqp-value"])))
+    return _texts(column) & mask_of(pc.is_in(_as_text(column)[0], pa.array(BODY_SECTIONS)))
 
 
 _PAIRS: Final = ("headers", "user_properties")
