@@ -1,4 +1,4 @@
-"""Brokers for tests and benchmarks, as processes of this machine: Apache Kafka and NATS."""
+"""Brokers for tests and benchmarks, as processes of this machine: Apache Kafka, Apache Artemis and NATS."""
 
 from __future__ import annotations
 
@@ -113,6 +113,120 @@ class KafkaBroker:
         wait_for(self._port, self._process)
         if self._has_tls:
             wait_for(self._tls_port, self._process)
+
+    def kill(self) -> None:
+        """End the broker without a chance to say goodbye."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+
+ARTEMIS = "artemis"
+"""The group of the jars of Apache Artemis."""
+ARTEMIS_SETTINGS = """
+<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+  <journal-type>NIO</journal-type>
+  <max-disk-usage>100</max-disk-usage>
+  <global-max-size>256M</global-max-size>
+  <configuration-file-refresh-period>-1</configuration-file-refresh-period>
+  <acceptors>
+    <acceptor name="plain">tcp://127.0.0.1:{port}?protocols=AMQP;securityDomain=users;saslMechanisms=PLAIN,ANONYMOUS</acceptor>
+    {tls}
+  </acceptors>
+  <security-settings><security-setting match="#">
+    {permissions}
+  </security-setting></security-settings>
+  <addresses><address name="DLQ"><anycast><queue name="DLQ"/></anycast></address></addresses>
+  <address-settings>
+    <address-setting match="#">
+      <dead-letter-address>DLQ</dead-letter-address>
+      <max-delivery-attempts>-1</max-delivery-attempts>
+      <default-address-routing-type>ANYCAST</default-address-routing-type>
+      <default-queue-routing-type>ANYCAST</default-queue-routing-type>
+    </address-setting>
+    <address-setting match="unknown">
+      <auto-create-queues>false</auto-create-queues>
+      <auto-create-addresses>false</auto-create-addresses>
+    </address-setting>
+  </address-settings>
+</core></configuration>
+"""
+ARTEMIS_TLS = (
+    '<acceptor name="{name}">tcp://127.0.0.1:{port}?protocols=AMQP;securityDomain={domain};saslMechanisms={mechanism};'
+    "sslEnabled=true;keyStoreType=PEM;keyStorePath={folder}/broker.pem{client}</acceptor>"
+)
+ARTEMIS_LOGIN = """
+users {{
+  {module}.PropertiesLoginModule sufficient {option}.properties.user="users" {option}.properties.role="roles"
+    baseDir="{folder}";
+  {module}.GuestLoginModule required credentialsInvalidate=true {option}.guest.user="guest" {option}.guest.role="all";
+}};
+certificates {{
+  {module}.TextFileCertificateLoginModule required {option}.textfiledn.user="names" {option}.textfiledn.role="roles"
+    baseDir="{folder}";
+}};
+"""
+
+
+class ArtemisBroker:
+    """Apache Artemis, which speaks AMQP 1.0 at `plain` (PLAIN and ANONYMOUS), and with `tls` at `tls` (PLAIN) and
+    `mutual` (EXTERNAL; the certificate of the client is broker.pem). It can be killed and started again with its data.
+
+    Addresses and queues are made when they are used, except for `unknown`. Rejected messages go to `DLQ`.
+
+    Raises: WirebookError, if the jars cannot be fetched, or there is no Java
+    """
+
+    def __init__(self, folder: Path, *, tls: bool = False) -> None:
+        self.folder, self._ports = folder, [free_port() for _ in range(3 if tls else 1)]
+        self.plain, self.tls, self.mutual = (f"localhost:{port}" for port in [*self._ports, 0, 0][:3])
+        self.certificate = folder / "ca.pem"
+        self._process: subprocess.Popen[bytes] | None = None
+        fetch(locked_jars(ARTEMIS, LOCK), cache_folder())
+        jars = class_path(locked_jars(ARTEMIS, LOCK), cache_folder())
+        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        options += [
+            f"-Djava.security.auth.login.config={folder}/login",
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+        ]
+        self._java = [str(find_java().executable), *options, "-cp", f"{jars}:{folder}/etc"]
+        self._write_settings()
+
+    def _write_settings(self) -> None:
+        folder, acceptors = self.folder, ""
+        if len(self._ports) > 1:
+            make_certificates(folder)
+            of_tls = {"name": "tls", "domain": "users", "mechanism": "PLAIN", "client": ""}
+            client = f";needClientAuth=true;trustStoreType=PEMCA;trustStorePath={folder}/ca.pem"
+            of_mutual = {"name": "mutual", "domain": "certificates", "mechanism": "EXTERNAL", "client": client}
+            acceptors = "".join(
+                ARTEMIS_TLS.format(folder=folder, port=port, **values)
+                for port, values in zip(self._ports[1:], (of_tls, of_mutual), strict=True)
+            )
+        kinds = ("createAddress", "createNonDurableQueue", "createDurableQueue", "deleteNonDurableQueue")
+        kinds += ("deleteDurableQueue", "deleteAddress", "send", "consume", "browse")
+        permissions = "".join(f'<permission type="{kind}" roles="all"/>' for kind in kinds)
+        text = ARTEMIS_SETTINGS.format(
+            folder=folder,
+            port=self._ports[0],
+            tls=acceptors,
+            permissions=permissions,
+        )
+        (folder / "etc").mkdir()
+        (folder / "etc" / "broker.xml").write_text(text)
+        module, option = "org.apache.activemq.artemis.spi.core.security.jaas", "org.apache.activemq.jaas"
+        (folder / "login").write_text(ARTEMIS_LOGIN.format(folder=folder, module=module, option=option))
+        (folder / "users").write_text("".join(f"{name}={password}\n" for name, password in USERS.items()))
+        (folder / "names").write_text("client=CN=localhost\n")
+        (folder / "roles").write_text(f"all={','.join(USERS)},client\n")
+
+    def start(self) -> None:
+        with (self.folder / "out").open("ab") as log:
+            main = "org.apache.activemq.artemis.core.server.embedded.Main"
+            command = [*self._java, main, str(self.folder)]
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)  # noqa: S603
+        for port in self._ports:
+            wait_for(port, self._process)
 
     def kill(self) -> None:
         """End the broker without a chance to say goodbye."""

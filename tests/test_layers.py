@@ -55,7 +55,7 @@ ONLY_IN = {
     "paho": {"capture", "convert"},
     "aiomqtt": {"convert"},
     "nats": {"capture", "convert"},
-    "proton": {"convert"},
+    "proton": {"capture", "convert"},
     "cloudevents": {"convert", "definitions"},
     "typer": {"cli"},
     "rich": {"cli"},

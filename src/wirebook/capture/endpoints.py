@@ -24,13 +24,14 @@ from wirebook.definitions.normalize.preview import preview
 from wirebook.problems import Problem, WirebookError
 from wirebook.text.pointers import child, escape
 
-RECEIVED: Final = ("HTTP", "MQTT/3.1.1", "MQTT/5.0", "NATS", "KAFKA")
+RECEIVED: Final = ("HTTP", "MQTT/3.1.1", "MQTT/5.0", "AMQP/1.0", "NATS", "KAFKA")
 """The protocols that the gateway receives."""
 
 PORTS: Final = {
-    "http": 80, "https": 443, "mqtt": 1883, "tcp": 1883, "mqtts": 8883, "ssl": 8883, "nats": 4222, "tls": 4222,
+    "http": 80, "https": 443, "mqtt": 1883, "tcp": 1883, "mqtts": 8883, "ssl": 8883, "amqp": 5672, "amqps": 5671,
+    "nats": 4222, "tls": 4222,
 }  # fmt: skip
-TLS_SCHEMES: Final = ("https", "mqtts", "ssl", "tls")
+TLS_SCHEMES: Final = ("https", "mqtts", "ssl", "amqps", "tls")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

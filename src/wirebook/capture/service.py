@@ -22,6 +22,7 @@ INTERRUPTED: Final = 130
 BROKER_RECEIVERS: Final = {
     "MQTT/3.1.1": ("wirebook.capture.mqtt", "MqttReceiver"),
     "MQTT/5.0": ("wirebook.capture.mqtt", "MqttReceiver"),
+    "AMQP/1.0": ("wirebook.capture.amqp", "AmqpReceiver"),
     "NATS": ("wirebook.capture.nats", "NatsReceiver"),
     "KAFKA": ("wirebook.capture.kafka", "KafkaReceiver"),
 }
