@@ -201,6 +201,20 @@ def test_levels_of_names_are_namespaces(lake: Workspace) -> None:
     assert {done.table for done in maintain(shop.to, UpkeepOptions())} == {*own.values()}
 
 
+def test_namespace_that_another_program_creates_meanwhile(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.write("1", b"bad\n")
+    lake.land()
+    catalog, space = catalog_of(lake.to), (f"busy_{lake.settings.iceberg_catalog}",)
+    exists = catalog.catalog.namespace_exists
+    answers = iter([False])
+    other_catalog(lake).create_namespace(space)
+    monkeypatch.setattr(
+        catalog.catalog, "namespace_exists", lambda level: next(answers, None) is None and exists(level)
+    )
+    monkeypatch.setattr(catalog.catalog, "create_namespace_if_not_exists", catalog.catalog.create_namespace)
+    catalog.create_namespace(space)
+
+
 def test_table_in_another_catalogue_is_refused(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = TeamShop(lake)
     monkeypatch.setenv("PYICEBERG_CATALOG__MART__URI", "sqlite://")

@@ -6,13 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.landing.s3 import CREDENTIALS
+from tests.spark.shared_java import shared_java
 from tests.spark.test_land_spark import CATALOGUE, event
 
 pytestmark = pytest.mark.spark
+AWS = (*CREDENTIALS, "AWS_ENDPOINT_URL")
 
 PROGRAM = """
 import json, sys
@@ -134,3 +138,54 @@ def test_dead_letters_of_frames_are_replayed(results: dict[str, Any]) -> None:
 def test_stream_lands_each_batch_once(results: dict[str, Any]) -> None:
     assert results["stream"] == [100, 2]
     assert results["again"] == [0, 0, 0, 34]
+
+
+STORE = """
+import json, sys
+from pathlib import Path
+from wirebook.problems import WirebookError
+from wirebook.spark import land
+from wirebook.spark.session import session
+from wirebook.landing.report.show import tables_in
+
+folder, bucket = Path(sys.argv[1]), sys.argv[2]
+catalogue, spark = folder / "catalogue.json", session()
+results = {"failures": []}
+
+def run(source, to, **options):
+    stream = spark.readStream.text(str(folder / source))
+    land(stream, catalogue, to, trigger={"availableNow": True}, **options).awaitTermination()
+    return {table.name: table.rows for table in tables_in(to)}
+
+for to, name in ((bucket + "/lake", None), (bucket + "/lake", "orders"), ("a", "../x")):
+    try:
+        run("one", to, name=name)
+    except WirebookError as error:
+        problem = error.problems[0]
+        results["failures"].append([problem.code, f"{problem.message}; {problem.hint}"])
+results["store"] = [run("one", bucket + "/lake", checkpoint=folder / "progress") for _ in range(2)]
+results["named"] = [run(name, folder / "named", name=name) for name in ("one", "two", "one", "two")]
+results["checkpoints"] = sorted(path.name for path in (folder / "named/_wirebook/checkpoints").iterdir())
+print(json.dumps(results))
+"""
+
+
+def test_checkpoints_of_streams(tmp_path: Path, bucket: str) -> None:
+    (tmp_path / "catalogue.json").write_text(json.dumps(CATALOGUE))
+    for first, name in ((0, "one"), (10, "two")):
+        (tmp_path / name).mkdir()
+        lines = "".join(json.dumps(event(number)) + "\n" for number in range(first, first + 10))
+        (tmp_path / name / "a.txt").write_text(lines)
+    command = [sys.executable, "-c", STORE, str(tmp_path), bucket]
+    with shared_java(tmp_path, {f"spark.executorEnv.{name}": os.environ[name] for name in AWS}) as java:
+        done = subprocess.run(command, env=os.environ | java, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout.splitlines()[-1])
+    (code, unnamed), (_, named), (setting, _) = results["failures"]
+    assert (code, setting) == ("unsupported-store", "bad-setting")
+    assert f"'s3a{bucket.removeprefix('s3')}/lake/_wirebook/checkpoint': it lacks Hadoop's file system" in unnamed
+    assert f"{bucket.removeprefix('s3')}/lake/_wirebook/checkpoints/orders'" in named
+    assert "as in checkpoint='/var/lib/wirebook/orders'" in named
+    assert results["store"] == [{"g__seen": 10}] * 2
+    assert [tables["g__seen"] for tables in results["named"]] == [10, 20, 20, 20]
+    assert results["checkpoints"] == ["one", "two"]

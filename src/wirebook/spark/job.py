@@ -9,10 +9,12 @@ stream.writeStream.foreachBatch(lambda frame, number: land_batch(frame, number, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack, overload
 
 from wirebook.landing import job
 from wirebook.landing.job import AnyCatalog, AnyPath, LandOptions, Report, RunOptions
@@ -21,9 +23,10 @@ from wirebook.landing.runs.land_frame import land_frame
 from wirebook.landing.runs.manifests import FrameBatch
 from wirebook.landing.runs.target import Target
 from wirebook.landing.sources.dataframes import Identity, input_columns
-from wirebook.landing.stores.locations import local_path, location_of
+from wirebook.landing.stores.locations import Location, location_of
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.frames import run_frame
+from wirebook.spark.hadoop import hadoop_url, has_file_system
 from wirebook.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Report", "land", "land_batch", "replay"]
 
 AnySpark: TypeAlias = "SparkSession | Callable[[], SparkSession]"
+QUERY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 QUERY_ID = "sql.streaming.queryId"
 """The local property in which Spark keeps the id of the running query, which is that of its checkpoint."""
 
@@ -52,10 +56,12 @@ class FrameOptions(LandOptions, total=False):
 class StreamOptions(FrameOptions, total=False):
     """Options of `land` for streaming DataFrames.
 
-    Shape: `checkpoint` is the folder of the query's progress, by default one below ``_wirebook`` of the target.
-    `trigger` has the arguments of Spark's `trigger`, such as ``{"availableNow": True}``.
+    Shape: `checkpoint` is the folder of the query's progress, by default one below ``_wirebook`` of the target, which
+    has the `name` of the query if it has one: several streams into a target need different names. `trigger` has the
+    arguments of Spark's `trigger`, such as ``{"availableNow": True}``.
     """
 
+    name: str | None
     checkpoint: AnyPath | None
     trigger: Mapping[str, Any] | None
 
@@ -173,13 +179,14 @@ def _land_stream(
     catalog: AnyCatalog,
     to: AnyPath,
     *,
+    name: str | None = None,
     checkpoint: AnyPath | None = None,
     trigger: Mapping[str, Any] | None = None,
     **options: Unpack[FrameOptions],
 ) -> StreamingQuery:
     """Start a query that lands each batch.
 
-    Raises: frame-identity, over Spark Connect
+    Raises: frame-identity, over Spark Connect; bad-setting, unsupported-store
     """
     if not hasattr(frame.sparkSession, "sparkContext"):
         message = "over Spark Connect, nothing identifies the batches of a streaming DataFrame"
@@ -188,12 +195,36 @@ def _land_stream(
     input_columns(frame.columns, options.get("columns"))
     loaded = job.load_catalog(catalog)
     if checkpoint is None:
-        checkpoint = (local_path(to) / "_wirebook" / "checkpoint").absolute().as_uri()
-
+        checkpoint = _default_checkpoint(frame.sparkSession, location_of(to), name)
     target = Target(location_of(to))
 
     def land_one(batch: DataFrame, number: int) -> None:
         land_batch(batch, number, loaded, target, **options)
 
     writer = frame.writeStream.foreachBatch(land_one).option("checkpointLocation", str(checkpoint))
+    writer = writer.queryName(name) if name else writer
     return (writer.trigger(**trigger) if trigger else writer).start()
+
+
+def _default_checkpoint(spark: SparkSession, root: Location, name: str | None) -> str:
+    """The folder of a query's progress in a target. Only Spark knows the offsets of a DataFrame that others have made.
+
+    Raises: bad-setting, unsupported-store if Spark cannot write to the store of the target
+    """
+    if name is not None and not QUERY_NAME.fullmatch(name):
+        message = f"'{name}' may have only letters, digits, '.', '-' and '_', and begins with a letter or digit"
+        raise WirebookError(Problem("bad-setting", message, actual=name, hint="choose another name for the query"))
+    folder = root.absolute() / "_wirebook" / (f"checkpoints/{name}" if name else "checkpoint")
+    if isinstance(folder, Path):
+        return folder.as_uri()
+    url = hadoop_url(folder)
+    if not has_file_system(spark, url):
+        message = (
+            f"Spark cannot keep the progress of the query in '{url}': it lacks Hadoop's file system for this store"
+        )
+        hint = (
+            f"name a folder that later runs see too, as in checkpoint='/var/lib/wirebook/{name or 'orders'}', or start "
+            "Spark with the jars of the store, such as org.apache.hadoop:hadoop-aws; `wirebook stream` needs neither"
+        )
+        raise WirebookError(Problem("unsupported-store", message, actual=str(root), hint=hint))
+    return url

@@ -13,7 +13,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -40,6 +39,7 @@ from wirebook.landing.tables.sqltypes import (
 )
 from wirebook.landing.tables.staged import own_columns
 from wirebook.problems import Problem, WirebookError
+from wirebook.spark.hadoop import hadoop_url
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +76,7 @@ class Views:
         if table.files:
             place = TablePlace(self._root, table.name)
             if self._format == "delta":
-                source = "delta.`{}`".format(_hadoop_url(place.folder).replace("`", "``"))
+                source = "delta.`{}`".format(hadoop_url(place.folder).replace("`", "``"))
             elif self._format == "iceberg":
                 source = ".".join(map(spark_name, full_name(place)))
             else:
@@ -213,11 +213,6 @@ def _schema_of(table: TableSummary) -> pa.Schema:
         message = f"the table '{table.name}' is missing in _wirebook/tables.json"
         raise WirebookError(Problem(code="broken-target", message=message))
     return table.schema
-
-
-def _hadoop_url(folder: Location) -> str:
-    """A folder as Spark names it: the objects of S3 have the scheme of Hadoop's file system."""
-    return str(folder) if isinstance(folder, Path) else re.sub("^s3:", "s3a:", str(folder))
 
 
 def _temporary(name: str) -> str:

@@ -242,9 +242,13 @@ class TargetCatalog:
 
     def create_namespace(self, levels: tuple[str, ...]) -> None:
         """Create a namespace and the levels above it, unless they exist."""
-        for depth in range(1, len(levels) + 1):
-            if not self.catalog.namespace_exists(levels[:depth]):
-                self.catalog.create_namespace_if_not_exists(levels[:depth])
+        for level in (levels[:depth] for depth in range(1, len(levels) + 1)):
+            if not self.catalog.namespace_exists(level):
+                try:
+                    self.catalog.create_namespace_if_not_exists(level)
+                except Exception:  # of a database, if another table or program was faster
+                    if not self.catalog.namespace_exists(level):
+                        raise
 
     def load(self, table: str) -> Table | None:
         """The table as it is now; None if there is none."""
