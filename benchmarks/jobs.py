@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from wirebook.catalog import Catalog
 from wirebook.landing.runs.report import Report
-from wirebook.spark.job import land
+from wirebook.spark.job import land, land_batch
 from wirebook.spark.session import session
 
 RECORD_DDL = (
@@ -52,12 +52,21 @@ def product(spark: SparkSession, source: Path, catalog: Catalog, to: Path, **set
     return land(spark, source, catalog, emptied(to), **settings)
 
 
+def product_frame(spark: SparkSession, source: Path, catalog: Catalog, to: Path) -> Report:
+    """The same for the rows of a DataFrame: lines of JSON in one column, or the columns of a capture in Parquet."""
+    return land_batch(_raw(spark, source), 0, catalog, emptied(to), query="bench")
+
+
 # -- the bare job ---------------------------------------------------------------------------------------------------
 
 
 def records(spark: SparkSession, source: Path) -> DataFrame:
     """The parsed records of a capture, with the payload as text in `data`."""
-    return _parsed(spark.read.parquet(str(source)) if _is_parquet(source) else spark.read.text(str(source)))
+    return _parsed(_raw(spark, source))
+
+
+def _raw(spark: SparkSession, source: Path) -> DataFrame:
+    return spark.read.parquet(str(source)) if _is_parquet(source) else spark.read.text(str(source))
 
 
 def _is_parquet(source: Path) -> bool:

@@ -32,7 +32,7 @@ class Void(Exception):
 
 def check(day: Day, form: str, to: Path, report: Report) -> None:
     """Raises: Void"""
-    _check_counts(day, to, report)
+    check_counts(day, to, report)
     tables = tables_in(to)
     chosen = [table for place, table in enumerate(tables) if len(tables) <= MANY or place % (len(tables) // 100) == 0]
     with ThreadPoolExecutor(4) as pool:
@@ -41,7 +41,11 @@ def check(day: Day, form: str, to: Path, report: Report) -> None:
         raise Void("no message was checked")
 
 
-def _check_counts(day: Day, to: Path, report: Report) -> None:
+def check_counts(day: Day, to: Path, report: Report) -> None:
+    """Check how many rows each definition has.
+
+    Raises: Void
+    """
     truth = Counter(message.definition for message in day.messages()) if day.count <= 200_000 else None
     rows = {table.definition: table.rows for table in tables_in(to)}
     if report.read != day.count or sum(rows.values()) != day.count:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import traffic
 from measure import Runs, in_turn, measured, peak_memory
-from oracle import Void, check
+from oracle import Void, check, check_counts
 from tables import Goal, Results, print_runs, verdict
 from traffic import Day
 
@@ -54,7 +54,7 @@ LONG = Sizes(1_000_000, 5, 20_000, 50_000, 1_000_000, (1_000_000, 3_000_000, 10_
 SHORT = Sizes(
     60_000, 1, 1_000, 5_000, 20_000, (), scale=(100, 10_000), filters=("jsonl",), scaled=("jsonl",), small_files=2_000
 )
-OVER_BARE, MANY_OVER_FEW = 0.65, 1.15  # at most
+OVER_BARE, FRAME_OVER_BARE, MANY_OVER_FEW = 0.65, 0.85, 1.15  # at most
 FILTERS, LOOP = 8.0, 20.0  # at least
 SMALL_FILE = 2.0  # milliseconds at most
 
@@ -109,11 +109,14 @@ def _pipeline(bench: Bench, spark: Any, form: str) -> None:
     works: dict[str, Callable[[], Any]] = {
         "bare job": lambda: jobs.bare(spark, source, out / "bare"),
         "wirebook land": lambda: jobs.product(spark, source, catalog, out / "product"),
+        "land of a DataFrame": lambda: jobs.product_frame(spark, source, catalog, out / "frame"),
     }
     runs = in_turn(works, day.count, sizes.repeats)
-    bare, product = runs["bare job"], runs["wirebook land"]
+    bare, product, frame = runs.values()
     check(day, form, out / "product", product.samples[-1].result)
+    check_counts(day, out / "frame", frame.samples[-1].result)  # its rows have no line numbers
     rows: list[tuple[Runs, Goal | None]] = [(bare, None), (product, Goal(bare, most=OVER_BARE))]
+    rows.append((frame, Goal(bare, most=FRAME_OVER_BARE)))
     again = replace(product, label="wirebook land, again")
     if form in sizes.filters:
         filtered = Runs("foreachBatch, one filter per definition", day.count)
