@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wirebook.bindings import read_parquet_batch
+from wirebook.bindings import read_parquet_batch, to_line
 from wirebook.catalog import Catalog
 from wirebook.landing.chunks import Chunk
+from wirebook.landing.columns import record_lines as record_lines_module
+from wirebook.landing.columns.record_lines import record_lines
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "corpus"))
 
@@ -141,6 +144,34 @@ def batches(draw: st.DrawFn) -> pa.RecordBatch:
 @given(batches())
 def test_random_columns_have_the_same_rows_by_columns_and_by_reference(engines: Engines, batch: pa.RecordBatch) -> None:
     agree(engines, batch)
+
+
+@settings(max_examples=500)
+@given(batches())
+def test_lines_of_random_records_are_those_of_the_reference(batch: pa.RecordBatch) -> None:
+    records = [parsed.wire for parsed in read_parquet_batch(batch)]
+    valid = [place for place, record in enumerate(records) if record is not None]
+    for protocol in {records[place].protocol for place in valid}:
+        chosen = np.array([place for place in valid if records[place].protocol == protocol], np.int64)
+        lines = record_lines(Chunk("f", "parquet", None, np.arange(len(batch)), batch), chosen)
+        assert lines.to_pylist() == [to_line(records[place]) for place in chosen]
+
+
+def test_lines_of_usual_records_are_written_by_columns() -> None:
+    pairs = [[{"name": "a", "value": b"1"}, {"name": "é", "value": None}], None, []]
+    columns = {
+        "protocol": pa.array(["KAFKA"] * 3),
+        "received": pa.array([MOMENT, MOMENT.replace(microsecond=0), None], pa.timestamp("us", "UTC")),
+        "topic": pa.array(["t", 'a "quoted" \x01 topic', "\\"]),
+        "offset": pa.array([1, None, 2**62]),
+        "headers": pa.array(pairs, pa.list_(PAIR)),
+        "value": pa.array([b'{"a": 1}', None, "\u2028é".encode()]),
+    }
+    batch = pa.RecordBatch.from_pydict(columns)
+    expected = [to_line(parsed.wire) for parsed in read_parquet_batch(batch) if parsed.wire]
+    with mock.patch.object(record_lines_module, "read_parquet_batch", side_effect=AssertionError):
+        lines = record_lines(Chunk("f", "parquet", None, np.arange(3), batch), np.arange(3))
+    assert lines.to_pylist() == expected
 
 
 def test_plain_rows_are_decided_by_columns(engines: Engines) -> None:

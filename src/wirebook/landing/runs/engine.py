@@ -46,6 +46,7 @@ from wirebook.landing.columns.match import FrameMatches, MatchedRows, match_fram
 from wirebook.landing.columns.near_misses import NearMissFinder
 from wirebook.landing.columns.parquet_records import ParquetRecords
 from wirebook.landing.columns.patterns import Patterns
+from wirebook.landing.columns.record_lines import record_lines
 from wirebook.landing.columns.records import DecodedRecords, RecordColumns
 from wirebook.landing.columns.rows import ColumnRows, DeadLetterBlock, RowBlock, read_payloads
 from wirebook.landing.columns.slot_columns import Rows, codes_of
@@ -219,7 +220,7 @@ class CatalogueEngine:
                         yield block
             unmatched = rows.timely(frame, matches.unmatched)
             if len(unmatched) and not scope.empty:
-                yield rows.dead_letters(frame.take(unmatched), self._finder(frame, scope), partial(_raw, chunk))
+                yield rows.dead_letters(frame.take(unmatched), self._finder(frame, scope), partial(record_lines, chunk))
 
     def _frames(self, chunk: Chunk, records: RecordColumns) -> Iterator[tuple[Frame, EndpointScope]]:
         if chunk.file_type == "events" and chunk.lines is not None:
@@ -343,15 +344,6 @@ def _records(chunk: Chunk) -> RecordColumns:
     if chunk.file_type == "events" or chunk.lines is None:
         return DecodedRecords([None] * len(chunk))
     return JsonRecords(chunk.lines)
-
-
-def _raw(chunk: Chunk, places: Rows) -> pa.BinaryArray:
-    """The records at some places in a chunk as lines, which replay can read."""
-    rows = pa.array(places)
-    if chunk.batch is None:
-        assert chunk.lines is not None
-        return chunk.lines.take(rows).cast(pa.binary())
-    return pa.array((_line(parsed) for parsed in read_parquet_batch(chunk.batch.take(rows))), pa.binary())
 
 
 def _line(parsed: Parsed) -> bytes:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from wirebook.bindings import read_parquet_batch, to_line
 from wirebook.landing.chunks import BlockTables, Chunk, Engine, Landed, TableBlock
+from wirebook.landing.columns.record_lines import record_lines
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA
 from wirebook.landing.tables.names import readable_name
 from wirebook.schema.arrays import cast
@@ -241,11 +241,6 @@ def _problem(conflict: ColumnConflict) -> dict[str, str | None]:
 
 
 def raw_records(chunk: Chunk, lines: Any) -> pa.Array:
-    """The records of these lines: as captured, or as lines of JSON for a Parquet capture."""
+    """The records of these lines, which have landed, as lines that replay can read."""
     assert chunk.numbers is not None
-    places = pa.array(np.searchsorted(chunk.numbers, lines))
-    if chunk.lines is not None:
-        return chunk.lines.take(places).cast(pa.binary())
-    assert chunk.batch is not None
-    parsed = read_parquet_batch(chunk.batch.take(places))
-    return pa.array([to_line(record.wire) for record in parsed if record.wire is not None], pa.binary())
+    return record_lines(chunk, np.searchsorted(chunk.numbers, lines))

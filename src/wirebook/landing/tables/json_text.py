@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
 
@@ -27,14 +28,15 @@ SPECIAL = r'["\\\x00-\x1f]'
 """The characters that are escaped in JSON strings."""
 
 
-def json_objects(rows: pa.Table) -> pa.StringArray:
-    """Each row as a JSON object of its columns by their names, without those that are null."""
+def json_objects(rows: pa.Table, spelled: Collection[str] = ()) -> pa.StringArray:
+    """Each row as a JSON object of its columns by their names, without those that are null. The columns `spelled` are
+    JSON texts already."""
     parts: Parts = []
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         array = column.combine_chunks()
         if array.null_count == len(array):
             continue
-        member = [f",{_quoted(name)}:", *_parts(array, is_column=True)]
+        member = [f",{_quoted(name)}:", *([array] if name in spelled else _parts(array, is_column=True))]
         parts += [pc.fill_null(_joined(member), "")] if array.null_count else member
     if not parts:
         return pa.repeat(pa.scalar("{}", pa.string()), len(rows))
