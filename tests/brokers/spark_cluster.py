@@ -17,13 +17,14 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from brokers import free_port
+from killing.victims import Process, descendants
 
 from wirebook.problems import WirebookError
 from wirebook.spark.java import find_java
@@ -45,15 +46,43 @@ exec "$@"
 """A shell script that runs a program in a namespace: SPARK WORK HIDDEN... -- PROGRAM ARGUMENTS..."""
 
 
+class Part:
+    """A process of the cluster, with those that it starts: the master, or a worker with its executors and their
+    Python processes."""
+
+    def __init__(self, command: Sequence[str | Path], variables: Mapping[str, str], log: Path) -> None:
+        self._command, self._variables, self._log = [*map(str, command)], variables, log
+        self.start()
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._command, env=self._variables, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    def below(self) -> list[Process]:
+        """The processes that it has started, parents first."""
+        return descendants(self.process.pid)[1:]
+
+    def kill(self) -> None:
+        """End it, and all that it has started."""
+        for process in descendants(self.process.pid):
+            process.kill(signal.SIGSTOP)  # none can start another one meanwhile
+        for process in descendants(self.process.pid):
+            process.kill(signal.SIGKILL)
+        self.process.wait()
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A running cluster: the URL of its master, and the folder with what its parts print."""
+    """A running cluster: the URL of its master, its workers, and the folder with what its parts print."""
 
     master: str
+    workers: Sequence[Part]
     folder: Path
 
-    def submit(self, environment: Path, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run a program by spark-submit. Executors run Python in the packed `environment`."""
+    def command(self, environment: Path, *arguments: str | Path, jars: Sequence[Path] = ()) -> list[str]:
+        """The command that runs a program by spark-submit. Executors run Python in the packed `environment`."""
         settings = {
             "spark.driver.host": "127.0.0.1",
             "spark.executor.memory": "512m",
@@ -63,11 +92,16 @@ class Cluster:
             "spark.ui.enabled": "false",
         }
         pairs = [text for name, value in settings.items() for text in ("--conf", f"{name}={value}")]
+        if jars:
+            pairs += ["--jars", ",".join(map(str, jars))]
         command = [SPARK_HOME / "bin" / "spark-submit", "--master", self.master, *pairs]
         command += ["--archives", f"{environment}#environment", *arguments]
-        return subprocess.run(
-            [*map(str, command)], env=driver_environment() | variables, capture_output=True, text=True, check=False
-        )
+        return [*map(str, command)]
+
+    def submit(self, environment: Path, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a program, as `command` says, until it ends."""
+        command, environ = self.command(environment, *arguments), driver_environment() | variables
+        return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
 
     def log(self) -> str:
         """The ends of what the parts of the cluster and its executors printed."""
@@ -108,38 +142,23 @@ def spark_cluster(folder: Path, variables: Mapping[str, str]) -> Iterator[Cluste
     worker += ["--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", "/mnt/work", address]
     with contextlib.ExitStack() as stack:
 
-        def start(name: str, command: list[str | Path], variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
-            log = stack.enter_context((folder / f"{name}.log").open("wb"))
-            process = subprocess.Popen(
-                [*map(str, command)],
-                env=environment | variables,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # the executors of a worker end with it
-            )
-            stack.callback(stop, process)
-            return process
+        def start(name: str, command: Sequence[str | Path], variables: Mapping[str, str]) -> Part:
+            part = Part(command, environment | variables, folder / f"{name}.log")
+            stack.callback(part.kill)
+            return part
 
-        processes = [start("master", master, {"SPARK_HOME": str(SPARK_HOME)})]
+        parts = [start("master", master, {"SPARK_HOME": str(SPARK_HOME)})]
         for name in ("worker1", "worker2"):
             work = folder / name
             work.mkdir()
             command = [*UNSHARE, "sh", "-euc", ISOLATED, "sh", SPARK_HOME, work, *hidden, "--", *worker]
             places = {"SPARK_HOME": "/mnt/spark", "SPARK_LOCAL_DIRS": "/mnt/work", "HOME": "/mnt/work"}
-            processes.append(start(name, command, places | {**variables}))
-        cluster = Cluster(address, folder)
+            parts.append(start(name, command, places | {**variables}))
+        cluster = Cluster(address, parts[1:], folder)
         while alive_workers(page) < 2:
-            assert all(process.poll() is None for process in processes), cluster.log()
+            assert all(part.process.poll() is None for part in parts), cluster.log()
             time.sleep(0.1)
         yield cluster
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a part of the cluster and what it has started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def alive_workers(page: int) -> int:
@@ -151,15 +170,16 @@ def alive_workers(page: int) -> int:
         return 0
 
 
-def packed_environment(folder: Path) -> Path:
-    """Make and pack the environment of executors, as docs/how-to/cluster.md does, with the locked versions and with
-    little compression."""
+def packed_environment(folder: Path, *extras: str) -> Path:
+    """Make and pack the environment of executors, as docs/how-to/cluster.md does, with the locked versions, further
+    extras, and little compression."""
     uv = shutil.which("uv") or shutil.which("uv", path=PROJECT / ".tools" / "bin")
     if uv is None:
         pytest.skip("needs uv, which ./run setup installs")
     variables = {"UV_PROJECT_ENVIRONMENT": str(folder / "worker"), "UV_PYTHON_DOWNLOADS": "never"}
     variables |= {"UV_PYTHON": os.path.realpath(sys.executable), "UV_SYSTEM_CERTS": "1"}
-    command = [uv, "sync", "--locked", "--no-default-groups", "--extra", "worker", "--no-editable"]
+    command = [uv, "sync", "--locked", "--no-default-groups", "--no-editable", "--extra", "worker"]
+    command += [text for extra in extras for text in ("--extra", extra)]
     environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     made = subprocess.run(
         command, cwd=PROJECT, env=environment | variables, capture_output=True, text=True, check=False

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.brokers.spark_cluster import packed_environment, spark_cluster
+from tests.brokers.spark_cluster import spark_cluster
 from tests.landing.s3 import CREDENTIALS
 from tests.landing.workspace import Workspace
 from tests.spark.test_land_spark import CATALOGUE, event
@@ -50,7 +50,7 @@ def land_command(source: Any, catalogue: Path, to: Any) -> list[str]:
     return ["land", str(source), "--catalog", str(catalogue), "--to", str(to), "--json", "--no-report"]
 
 
-def test_workers_without_a_shared_folder(tmp_path: Path, bucket: str) -> None:
+def test_workers_without_a_shared_folder(tmp_path: Path, bucket: str, worker_environment: Path) -> None:
     """All of a source lands once, as with --local; folders that workers do not see are one error each."""
     local, catalogue, program = tmp_path / "local", tmp_path / "catalogue.json", tmp_path / "program.py"
     local.mkdir()
@@ -70,10 +70,9 @@ def test_workers_without_a_shared_folder(tmp_path: Path, bucket: str) -> None:
         land_command(source, catalogue, f"{bucket}/unread"),
         land_command(source, catalogue, tmp_path / "unwritten"),
     ]
-    environment = packed_environment(tmp_path)
     variables = CREDENTIALS | {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
     with spark_cluster(tmp_path, variables) as cluster:
-        done = cluster.submit(environment, program, json.dumps(commands))
+        done = cluster.submit(worker_environment, program, json.dumps(commands))
         log = cluster.log()
     assert done.returncode == 2, f"{done.stdout}\n{done.stderr}\n{log}"
     printed = done.stdout.splitlines()  # spark-submit prints both streams of Python there

@@ -103,6 +103,48 @@ def test_files_that_arrive_and_grow_land(folder: Folder) -> None:
     assert (lines[-1]["read"], lines[-1]["skipped"]) == (0, 49)
 
 
+def test_catalogue_changes_under_a_running_follower(folder: Folder) -> None:
+    """A field is added, a schema is broken, a definition is broken, and the file is half written for a moment."""
+    document = json.loads(folder.catalogue.read_text())
+    seen = document["messagegroups"]["g"]["messages"]["seen"]
+    properties = seen["dataschema"]["properties"]
+    changed, refused = "the catalogue changed", "the changed catalogue is not used"
+
+    def land_more(number: int) -> None:
+        """Land ten more events, of which one has an invalid payload, and wait for them."""
+        folder.append(f"{number}.jsonl", range(10 * number, 10 * number + 10))
+        follower.wait_for(lambda: follower.read() == 10 * (number + 1))
+
+    def write(text: str, note: str) -> None:
+        """Change the catalogue, and wait until the follower has noted it."""
+        before = len(follower.notes)
+        folder.catalogue.write_text(text)
+        follower.wait_for(lambda: any(line.startswith(note) for line in follower.notes[before:]))
+
+    with started({}, folder.arguments("--local")) as process:
+        follower = Watched(process)
+        land_more(0)
+        properties["more"] = {"type": "string"}
+        write(whole := json.dumps(document), changed)
+        land_more(1)
+        write(whole.replace('"string"', '"no such type"'), changed)
+        land_more(2)
+        assert follower.batches[-1]["dead_lettered"] == 10
+        write(whole.replace('"CloudEvents/1.0"', "5"), refused)
+        land_more(3)
+        properties["last"] = {"type": "boolean"}
+        whole = json.dumps(document)
+        write(whole[: len(whole) // 2], refused)
+        write(whole, changed)
+        land_more(4)
+        assert follower.end(signal.SIGTERM) == 0
+    folder.check_landed()
+    columns = [set(pq.read_schema(file).names) for file in sorted(folder.target.glob("g__seen/*.parquet"))]
+    assert [sorted({"more", "last"} & names) for names in columns] == [[], ["more"], ["last", "more"]]
+    lines, _ = run({}, ["replay", str(folder.target), "--catalog", str(folder.catalogue), "--local", "--json"])
+    assert lines[-1]["landed"] == 18
+
+
 def test_interrupt_finishes_the_batch(folder: Folder) -> None:
     for number in range(6):
         folder.append(f"{number}.jsonl", range(10 * number, 10 * number + 10))

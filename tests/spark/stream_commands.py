@@ -100,6 +100,7 @@ class Watched:
         code = self.process.wait(SECONDS)
         for thread in self._threads:
             thread.join()
-        assert "Traceback" not in "".join(self.notes)
-        assert "\tat " not in "".join(self.notes)
+        notes = "".join(self.notes)
+        assert "Traceback" not in notes, notes
+        assert "\tat " not in notes, notes
         return code

@@ -24,6 +24,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.brokers.lineage import lineage_server, rows
 from tests.landing.s3 import make_bucket, s3_server
+from tests.spark.hostile import HOSTILE
 from tests.spark.stream_commands import SECONDS, Watched, kill_while_producing, run, started
 from wirebook.landing.runs.target import Target
 from wirebook.landing.watch.status import target_status
@@ -175,6 +176,38 @@ def test_headers_keys_nulls_and_offsets_are_kept(
         ("", ""),
         (None, None),
     ]
+
+
+@pytest.mark.faults
+def test_hostile_messages_are_dead_letters(kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path) -> None:
+    topic = Topic(kafka, tmp_path)
+    event: Headers = [(f"ce_{name}", value.encode()) for name, value in attributes(1, "seen").items()]
+    event.append(("content-type", b"application/json"))
+    forms: list[Headers] = [
+        [],
+        event,
+        [*event, ("content-encoding", b"gzip")],
+        [("content-type", b"application/cloudevents+json")],
+        [("content-type", b"application/cloudevents-batch+json")],
+        [*event[:3], ("ce_type", b"\xff"), ("ce_time", b"9" * 10_000), ("content-type", b"\x00")],
+        [(f"x{number}", None if number % 2 else b"\xff") for number in range(5000)],
+        [(name, value * 10_000 if value else None) for name, value in event[:4]],
+    ]
+    for headers in forms:
+        for value in HOSTILE:
+            topic.send(value, headers, key=None, partition=len(topic.acknowledged) % 2)
+        topic.flush()
+    topic.send(b"x" * 999_000, [], key=b"\xff" * 100)  # almost the largest message that a broker takes by default
+    topic.send(None, [("content-type", b"application/cloudevents+json")], key=None)
+    topic.flush()
+    topic.send_events(range(1, 10))
+    count = len(topic.acknowledged)
+    lines, _ = run(kafka_java, topic.arguments("--available-now"))
+    assert lines[-1]["read"] >= count  # a batch of events has several, or none
+    assert lines[-1]["landed"] >= 9
+    assert Counter(row["n"] for row in topic.rows("g__seen") if row["ce_id"] != "1") == Counter(range(2, 10))
+    assert lines[-1]["landed"] + lines[-1]["dead_lettered"] == lines[-1]["read"]
+    topic.check_landed()
 
 
 def check_figures(topic: Topic, lines: list[dict[str, Any]]) -> None:
