@@ -38,6 +38,7 @@ from wirebook.bindings import (
 )
 from wirebook.bindings.attributes import FORBIDDEN, is_uri_reference
 from wirebook.bindings.capture import EXPECTED
+from wirebook.bindings.wire import BODY_SECTIONS
 from wirebook.schema.payload import UNSET, Payload
 from wirebook.text.json import parse_json
 
@@ -207,7 +208,7 @@ WIRES = st.one_of(
         properties=SECTION,
         application_properties=SECTION,
         header=SECTION,
-        body_section=st.sampled_from([None, "data", "amqp-value"]),
+        body_section=st.sampled_from([None, *BODY_SECTIONS]),
         body=BYTES,
     ),
     st.builds(NatsMessage, **COMMON, subject=st.none() | TEXT, reply_to=st.none() | TEXT, headers=PAIRS, data=BYTES),

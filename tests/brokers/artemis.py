@@ -84,13 +84,13 @@ def receive(broker: ArtemisBroker, node: str) -> Any:
 
 
 class Publisher(MessagingHandler):
-    """Sends numbered messages until it is stopped, or until `most` are sent, and remembers which the broker accepted.
+    """Sends numbered events until it is stopped, and remembers which the broker accepted.
     It connects again after the broker was away."""
 
-    def __init__(self, broker: ArtemisBroker, node: str, most: int | None = None) -> None:
+    def __init__(self, broker: ArtemisBroker, node: str) -> None:
         super().__init__()
         self.accepted, self.sent = set[str](), 0
-        self._url, self._node, self._most = f"amqp://{broker.plain}", node, most
+        self._url, self._node, self._sender = f"amqp://{broker.plain}", node, None
         self._open: dict[Any, str] = {}
         self._latest = float("inf")  # what is not accepted soon after the end does not count
         self._stop = threading.Event()
@@ -107,23 +107,23 @@ class Publisher(MessagingHandler):
         self._send()
 
     def on_timer_task(self, event: Any) -> None:
-        is_done = self._stop.is_set() or (self._most is not None and self.sent >= self._most)
-        if is_done and (not self._open or time.monotonic() > self._latest):
-            event.container.stop()
-            return
         if self._stop.is_set():
             self._latest = min(self._latest, time.monotonic() + 10)
+            if not self._open or time.monotonic() > self._latest:
+                event.container.stop()
+                return
         self._send()
         event.container.schedule(0.01, self)
 
     def _send(self) -> None:
-        sender = getattr(self, "_sender", None)
+        sender: Any = self._sender
         while sender is not None and sender.credit and len(self._open) < 100 and not self._stop.is_set():
-            if self._most is not None and self.sent >= self._most:
-                return
             self.sent += 1
             body = f"{self.sent}.{'x' * random.randrange(500)}"
-            self._open[sender.send(Message(body.encode(), durable=True, inferred=True)).tag] = body
+            attributes = {"specversion": "1.0", "id": str(self.sent), "source": "/o", "type": "oven.baked"}
+            properties = {f"cloudEvents:{name}": value for name, value in attributes.items()}
+            message = Message(body.encode(), durable=True, inferred=True, properties=properties)
+            self._open[sender.send(message).tag] = body
 
     def on_accepted(self, event: Any) -> None:
         body = self._open.pop(event.delivery.tag, None)
@@ -136,9 +136,5 @@ class Publisher(MessagingHandler):
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join(SECONDS)
-
-    def join(self) -> None:
-        """Wait until everything is accepted."""
         self._thread.join(SECONDS)
         assert not self._thread.is_alive()

@@ -7,6 +7,7 @@ from synthesis.changes import change
 from synthesis.dice import Dice
 from synthesis.messages import Record
 from synthesis.records import attribute_in, changed_at, pairs_of, places_in, set_attribute, set_pairs, value_at
+from wirebook.bindings.wire import BODY_SECTIONS
 
 ADDRESSES = ("topic", "subject", "target", "key", "reply-to")
 
@@ -134,7 +135,7 @@ def amqp_separators(record: Record, dice: Dice) -> Record | None:
 def amqp_body(record: Record, dice: Dice) -> Record | None:
     if record.get("protocol") != "AMQP/1.0":
         return None
-    record["body-section"] = dice.choice(("data", "amqp-value", "amqp-sequence", None))
+    record["body-section"] = dice.choice((*BODY_SECTIONS, "amqp-sequence", None))
     return record
 
 
