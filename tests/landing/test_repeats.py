@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.landing.workspace import Workspace
 from wirebook.catalog import Catalog
 from wirebook.landing.job import catalogue_of, land, replay
+from wirebook.landing.report.html import write_report
 from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.report.show import tables_in
 from wirebook.landing.runs.batches import RunSettings
@@ -398,6 +399,21 @@ def test_events_beyond_the_window_are_forgotten(workspace: Workspace) -> None:
         assert len(seen.files) <= 3
         assert sum(file.events for file in seen.files) <= 2 * 7 * 5
     assert seen.horizon == int((START + timedelta(minutes=390)).timestamp())
+
+
+def test_late_events_are_counted(workspace: Workspace) -> None:
+    """Those that are older than what earlier batches have left: forgotten events may be among them."""
+    land_parts(workspace.to, rows([line("1", 0)], "a"))
+    land_parts(workspace.to, rows([line("2", 120)], "a", 2))  # 1 is forgotten from here on
+    report = land_parts(workspace.to, rows([line("1", 0), line("1", 1), line("3", 61), line("2", 121)], "a", 3))
+    check_counted(workspace, report, read=4, landing=2, repeats=2)
+    assert (report.late, report.closing_line()["late"]) == (1, 1)
+    assert landed(workspace) == [("a", line_, 0) for line_ in (1, 2, 3, 5)]
+    status = target_status(workspace.to)
+    assert (status.late, status.recent.late, status.to_dict()["late"]) == (1, 1, 1)
+    assert run_statistics(workspace.to).late == 1
+    assert "late event" in write_report(workspace.to).read_text()
+    assert land_parts(workspace.to, rows([line("4", 0)], "b"), window=None).late == 0
 
 
 def test_file_of_keys_that_is_lost_or_cut_is_named(workspace: Workspace) -> None:

@@ -11,7 +11,10 @@ import msgspec
 import pytest
 
 from tests.landing.test_table_formats import forbid, lines
+from tests.landing.test_table_settings import Shop, event, registry
 from wirebook.cli.app import run
+from wirebook.landing.report.html import write_report
+from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.runs.batches import CommittedBatch
 from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.records import ObjectRecords
@@ -232,3 +235,28 @@ def test_status_of_a_target_in_an_object_store(tmp_path: Path, bucket: str) -> N
     assert (status.read, status.landed, status.dead_lettered, status.format) == (42, 40, 2, "delta")
     assert (status.holder.is_running, status.pending) == (False, None)  # type: ignore[union-attr]
     assert isinstance(Target(remote.to).records, ObjectRecords)
+
+
+def test_landed_messages_are_counted_by_endpoint(tmp_path: Path) -> None:
+    """Of definitions that one endpoint has; `both` is of two, `free` of none."""
+    xids = {name: f"/messagegroups/{name}/messages/seen" for name in ("own", "both", "free")}
+    catalogue = registry(*xids.values())
+    inner = catalogue["messagegroups"]["own"]["messages"]["seen"] | {"messageid": "in"}
+    inner["envelopemetadata"] = {"type": {"value": "in"}}
+    catalogue["endpoints"] = {
+        "a": {"usage": ["consumer"], "messagegroups": ["/messagegroups/own", "/messagegroups/both"]},
+        "b": {"usage": ["consumer"], "messagegroups": ["/messagegroups/both"], "messages": {"in": inner}},
+    }
+    shop = Shop(tmp_path)
+    events = [event(xids[name], number) for number, name in enumerate(["own", "own", "both", "free"])]
+    report = shop.land(catalogue, *events, event("/x/g/messages/in", 9) | {"type": "in"}, {"bad": 1})
+    expected = {"/endpoints/a": 2, "/endpoints/b": 1}
+    assert (report.landed, report.endpoints, report.closing_line()["endpoints"]) == (5, expected, expected)
+    shop.land(catalogue, event(xids["both"], 7), endpoint="/endpoints/b")
+    shop.land(catalogue, event(xids["own"], 8))
+    total = {"/endpoints/a": 3, "/endpoints/b": 2}
+    assert target_status(shop.to).to_dict()["recent"]["endpoints"] == total
+    assert run_statistics(shop.to).by_endpoint == total
+    section = write_report(shop.to).read_text().partition("<h2>Endpoints</h2>")[2].partition("<h2>")[0]
+    assert section.index("/endpoints/a") < section.index("/endpoints/b")
+    assert shop.land(catalogue, event(xids["free"], 10)).closing_line().get("endpoints") is None

@@ -19,6 +19,7 @@ from wirebook.landing import land, replay
 from wirebook.landing.job import catalogue_of, load_catalog, run_settings
 from wirebook.landing.maintenance import UpkeepOptions, maintain
 from wirebook.landing.report.html import write_report
+from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.target import Target
@@ -211,6 +212,7 @@ def test_name_with_levels_is_in_folders(shop: Shop, table_format: str) -> None:
     assert {done.table for done in maintain(shop.to, UpkeepOptions())} == {*names.values()}
     assert len([*maintain(shop.to, UpkeepOptions(), ["sales.eu.payments"])]) == 1
     assert "sales.eu.payments" in write_report(shop.to).read_text()
+    assert [table.gone for table in run_statistics(shop.to).tables] == [0, 0]
     assert target_status(shop.to).landed == 4
     with pytest.raises(WirebookError, match="unknown-table"):
         find_table(tables_in(shop.to), "sales.eu")

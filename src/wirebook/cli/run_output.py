@@ -90,6 +90,8 @@ def print_report(report: Report, to: AnyPath) -> None:
     print(f"read {report.read:,} = {verb} {report.landed:,} + dead-lettered {report.dead_lettered:,}", end="")
     print(f" + repeated {report.repeated:,}" if report.repeated else "", end="")
     print(f"; landed before: {report.skipped:,}; empty batches: {report.empty:,}; {report.seconds:.1f} s")
+    if report.late:
+        print(f"late: {counted(report.late, 'event')} landed without being compared with those before")
     print_staged(report)
     if report.landed and not report.dry_run:
         print(f"Next: wirebook show {to}")

@@ -59,6 +59,10 @@ def _print_status(status: TargetStatus) -> None:
         ]
         if rows:
             print_table(("reason", "messages", "meaning"), rows)
+    if recent.endpoints:
+        print_table(("endpoint", "landed"), recent.endpoints.most_common())
+    if recent.late:
+        print(f"late: {counted(recent.late, 'event')} landed without being compared with those before")
     if recent.p50_seconds is not None:
         rate = f"{recent.rate:,.0f} messages/s; " if recent.rate is not None else ""
         print(

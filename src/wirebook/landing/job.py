@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypedDict, Unpack
 
 import orjson
@@ -146,6 +146,19 @@ def catalogue_of(catalog: Catalog) -> Catalogue:
         text = message.attributes.get("description") if message else None
         return comment_text(text) if isinstance(text, str) else None
 
+    @cache
+    def endpoints() -> dict[str, set[str]]:
+        owners: dict[str, set[str]] = {}
+        for endpoint, scope in catalog.scopes.items():
+            for xid in scope.members or ():
+                definition = catalog.definitions.get(xid)
+                owners.setdefault(definition.identity if definition else xid, set()).add(endpoint)
+        return owners
+
+    def endpoint_of(xid: str) -> str | None:
+        owners = endpoints().get(xid, set())
+        return next(iter(owners)) if len(owners) == 1 else None
+
     document = catalog.registry.document
     name, epoch = name_and_epoch(document)
     return Catalogue(
@@ -157,6 +170,7 @@ def catalogue_of(catalog: Catalog) -> Catalogue:
         xids,
         describe,
         partial(prepared_engine, catalog),
+        endpoint_of,
     )
 
 

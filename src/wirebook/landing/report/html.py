@@ -131,6 +131,7 @@ def _figures(statistics: RunStatistics) -> Iterator[tuple[int, str]]:
         (statistics.landed, "landed", "landed"),
         (statistics.dead_letters.rows, "dead letter", "dead letters"),
         (statistics.repeated, "repeated", "repeated"),
+        (statistics.late, "late event", "late events"),
         (statistics.resolved, "resolved", "resolved"),
         (statistics.empty, "empty batch", "empty batches"),
         (statistics.sources, "source file", "source files"),

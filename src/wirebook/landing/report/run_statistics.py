@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from wirebook.landing.runs.manifests import Manifest
 from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, Location, location_of
 from wirebook.landing.tables.layout import DEAD_LETTERS, NO_DEFINITION, REPEATED, RESOLVED, STAGED
+from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import Problem, WirebookError
 
 __all__ = ["RunStatistics", "committed_batches", "run_statistics"]
@@ -34,7 +35,7 @@ class RunStatistics:
     `landed` plus `repeated` plus the unresolved dead letters.
     `sources` counts source files. `tables` are the hundred largest tables; `rows` has the rows of all tables by name.
     `started`, `ended` and `seconds` are when the first batch started, when the last one was committed, and the sum of
-    the durations; None if an earlier version of Wirebook wrote the batches.
+    the durations; None if an earlier version of Wirebook wrote the batches. `late` and `by_endpoint` as in `Manifest`.
     """
 
     batches: tuple[int, ...]
@@ -52,6 +53,8 @@ class RunStatistics:
     ended: datetime | None = None
     seconds: float | None = None
     repeated: int = 0
+    late: int = 0
+    by_endpoint: dict[str, int] = field(default_factory=dict)
 
     @property
     def landed(self) -> int:
@@ -110,6 +113,8 @@ def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> R
         started=min((run.started for run in runs), default=None),
         ended=max((run.started + timedelta(seconds=run.seconds) for run in runs), default=None),
         seconds=sum(run.seconds for run in runs) if runs else None,
+        late=sum(manifest.late for manifest in manifests),
+        by_endpoint=dict(sum((Counter(manifest.endpoints) for manifest in manifests), Counter())),
     )
 
 
@@ -127,7 +132,7 @@ def _files(target: Target, manifests: list[Manifest]) -> dict[str, list[tuple[Lo
     table_files: dict[str, list[tuple[Location, int]]] = {}
     for manifest in manifests:
         for file in manifest.files:
-            path = target.root / file.table / file.name
+            path = TablePlace(target.root, file.table).folder / file.name
             if isinstance(path, Path) and not path.exists():  # some formats place files in subfolders
                 path = next(path.parent.glob(f"*/{path.name}"), path)
             table_files.setdefault(file.table, []).append((path, file.rows))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -70,7 +71,7 @@ class Catalogue:
     Shape: `document` is the JSON that is pinned and sent to tasks. `check_endpoint` raises if the catalogue has no
     endpoint with an XID. `name` and `epoch` are those in the document. `xids` returns the definitions
     that have tables; without it, the engine names them. `prepare` returns what spares tasks to compile the catalogue,
-    for messages of an endpoint.
+    for messages of an endpoint. `endpoint_of` returns the endpoint of a definition, if only one has it.
     """
 
     fingerprint: str
@@ -81,6 +82,7 @@ class Catalogue:
     xids: Callable[[], Iterable[str]] | None = None
     describe: Callable[[str], str | None] = lambda _: None
     prepare: Callable[[str | None], bytes | None] = lambda _: None
+    endpoint_of: Callable[[str], str | None] = lambda _: None
 
 
 class Runner(Protocol):
@@ -373,8 +375,9 @@ class Batches:
         """The same each time a batch is run, because nothing is committed in between."""
         if pending.deduplication is None:
             return None
-        known = self._history.seen.locations(self.target.records)
-        return RepeatSearch(pending.deduplication, tuple(file.absolute() for file in known), chosen)
+        seen = self._history.seen
+        known = tuple(file.absolute() for file in seen.locations(self.target.records))
+        return RepeatSearch(pending.deduplication, known, chosen, seen.horizon - pending.deduplication.window)
 
     def _staging_policy(self, below: int | None) -> StagingPolicy:
         """The same each time a batch is run, because nothing is committed in between."""
@@ -415,11 +418,12 @@ class Batches:
             if manifest.seen is not None:
                 delete_unneeded(self.target.records, manifest.seen)
             if self.settings.on_batch:
-                report = Report(problems=self.target.problems)
+                report = Report(problems=self.target.problems, endpoints=Counter(manifest.endpoints))
                 report.add(results)
                 report.seconds = time.monotonic() - self._start_clock(pending.batch)[1]
                 self.settings.on_batch(CommittedBatch(manifest, report))
         self.report.add(results)
+        self.report.endpoints.update(self._by_endpoint(pending, results))
 
     def _start_clock(self, batch: int) -> tuple[datetime, float]:
         """When this run began the batch: now, unless it has begun it before."""
@@ -464,8 +468,22 @@ class Batches:
             read=sum(result.read for result in results),
             empty=sum(result.empty for result in results),
             outcomes=dict(total_counts(result.outcomes for result in results)),
+            endpoints=self._by_endpoint(pending, results),
+            late=sum(result.late for result in results),
             run=run,
         )
+
+    def _by_endpoint(self, pending: PendingBatch, results: list[TaskResult]) -> dict[str, int]:
+        """The landed messages by endpoint, without those of definitions that no endpoint has, or several."""
+        is_own = pending.catalogue == self.catalogue.fingerprint
+        definitions = {table: xid for result in results for table, xid in result.definitions.items()}
+        counts: Counter[str] = Counter()
+        for table, rows in total_counts(result.rows for result in results).items():
+            if rows and table in definitions:
+                known = self.catalogue.endpoint_of(definitions[table]) if is_own else None
+                if endpoint := pending.endpoint or known:
+                    counts[endpoint] += rows
+        return dict(counts)
 
     def _seen_after(self, pending: PendingBatch, results: list[TaskResult]) -> SeenEvents | None:
         """The events that the target remembers from the batch on; None if repeats are not searched."""

@@ -131,8 +131,10 @@ class BatchRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """A committed batch: its files, its staged rows by table, the tables that are new or changed, its ledger entries
     or the offsets of its `frame`, and its counts. `table_settings` is None if they have not changed. `seen` are the
-    events that the target remembers from this batch on, None if they have not changed. Earlier versions of Wirebook
-    wrote neither `outcomes` nor `run`."""
+    events that the target remembers from this batch on, None if they have not changed. `endpoints` has the landed
+    messages by endpoint, as far as it is known: that of the run, or the only one that has the definition. `late` counts
+    events that landed without being compared, because they are older than what the target remembers. Earlier versions
+    of Wirebook wrote neither `outcomes` nor `run`."""
 
     batch: int
     catalogue: str
@@ -150,6 +152,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     read: int = 0
     empty: int = 0
     outcomes: dict[str, int] = {}
+    endpoints: dict[str, int] = {}
+    late: int = 0
     run: BatchRun | None = None
 
     @property
@@ -171,15 +175,16 @@ class History(msgspec.Struct, kw_only=True):
     """What the committed batches of a target say together.
 
     Shape: `numbers` are those of the batches; `format` is None if they have no files. `read` counts the messages,
-    without those of replays, and `rows` the rows of each table. `with_files` are tables with files of their own;
-    `staged` has the staged rows of each table. `frames` has the numbers of the landed batches of each streaming query;
-    `has_frames` says whether any DataFrame has landed, and `offsets` are the identified rows of those. `table_settings`
-    are the last. `seen` are the events that are remembered.
+    without those of replays, `rows` the rows of each table, and `late` as in `Manifest`. `with_files` are tables with
+    files of their own; `staged` has the staged rows of each table. `frames` has the numbers of the landed batches of
+    each streaming query; `has_frames` says whether any DataFrame has landed, and `offsets` are the identified rows of
+    those. `table_settings` are the last. `seen` are the events that are remembered.
     """
 
     numbers: list[Interval] = []
     format: str | None = None
     read: int = 0
+    late: int = 0
     rows: dict[str, int] = {}
     table_settings: TableSettings = TableSettings()
     with_files: set[str] = set()
@@ -206,6 +211,7 @@ class History(msgspec.Struct, kw_only=True):
         _add_number(self.numbers, manifest.batch)
         self.format = self.format or (manifest.format if manifest.files else None)
         self.read += 0 if manifest.is_replay else manifest.read
+        self.late += manifest.late
         for table, rows in manifest.rows.items():
             self.rows[table] = self.rows.get(table, 0) + rows
         self.table_settings = manifest.table_settings or self.table_settings

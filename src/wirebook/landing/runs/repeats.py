@@ -87,20 +87,24 @@ class SeenEvents(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True)
 class RepeatSearch:
     """What the tasks of a batch share. `known` are the files of keys of earlier batches; `chosen` has the events, as
-    from `settle`, that land of those that several tasks have."""
+    from `settle`, that land of those that several tasks have. Events received before the second `oldest` since 1970 are
+    forgotten."""
 
     deduplication: Deduplication
     known: tuple[Location, ...] = ()
     chosen: bytes = b""
+    oldest: int = 0
 
 
 # -- in a task ------------------------------------------------------------------------------------------------------
 
 
 class RepeatFinder:
-    """Finds the repeats of a task. `column` returns the name of a column in the table format."""
+    """Finds the repeats of a task. `column` returns the name of a column in the table format. `late` counts events that
+    landed and were received so long ago that they could not be compared with those that have landed before."""
 
     def __init__(self, search: RepeatSearch, column: Callable[[str], str]) -> None:
+        self.late = 0
         self._search, self._column = search, column
         self._window = search.deduplication.window
         self._landed = EventIndex()
@@ -170,6 +174,7 @@ class RepeatFinder:
         if self._search.chosen:
             self._obey(keys, places, kept)
         self._landed.add(keys.take(kept))
+        self.late += int(np.count_nonzero(keys.seconds[kept] < self._search.oldest))
         columns = [keys.high, keys.rest, self._encoded(places["_file"]), places["_line"], places["_index"], kept]
         arrays = [
             array.combine_chunks() if isinstance(array, pa.ChunkedArray) else pa.array(array) for array in columns

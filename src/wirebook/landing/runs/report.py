@@ -29,19 +29,21 @@ class Report:
     entered their tables in this run. `problems` are changed or unlistable files, tables that did not take their rows
     (errors), and unfinished last lines (notes). In a replay, `read` counts the dead letters that were tried,
     `unresolved` those that still do not land, and `skipped` all others. `bytes_read` is the size of the records,
-    without compression, and `bytes_written` that of the files of rows.
+    without compression, and `bytes_written` that of the files of rows. `late` and `endpoints` as in `Manifest`.
     """
 
     read: int = 0
     skipped: int = 0
     unresolved: int = 0
     empty: int = 0
+    late: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     staged: Counter[str] = field(default_factory=Counter)
     definitions: dict[str, str] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
+    endpoints: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     recovered: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
@@ -78,6 +80,7 @@ class Report:
             self.read += result.read
             self.unresolved += result.unresolved
             self.empty += result.empty
+            self.late += result.late
             self.bytes_read += result.bytes_read
             self.bytes_written += sum(file.size for file in result.files)
             self.rows.update(result.rows)
@@ -88,10 +91,10 @@ class Report:
 
     def include(self, other: Report) -> None:
         """Add what another run did, for the sum of several runs."""
-        counts = ("read", "skipped", "unresolved", "empty", "files", "skipped_files", "batches")
+        counts = ("read", "skipped", "unresolved", "empty", "late", "files", "skipped_files", "batches")
         for name in (*counts, "bytes_read", "bytes_written", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("rows", "staged", "outcomes", "reasons", "definitions"):
+        for name in ("rows", "staged", "outcomes", "endpoints", "reasons", "definitions"):
             getattr(self, name).update(getattr(other, name))
         self.problems += [problem for problem in other.problems if problem not in self.problems]
 
@@ -114,9 +117,11 @@ class Report:
             "landed": self.landed,
             "dead_lettered": self.dead_lettered,
             **({"repeated": self.repeated} if self.repeated else {}),
+            **({"late": self.late} if self.late else {}),
             "skipped": self.skipped,
             "empty": self.empty,
             "tables": self.tables(),
             "outcomes": {outcome: count for outcome, count in sorted(self.outcomes.items()) if count},
+            **({"endpoints": dict(sorted(self.endpoints.items()))} if self.endpoints else {}),
             **({"recovered": self.recovered.total()} if self.recovered else {}),
         }

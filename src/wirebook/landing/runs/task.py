@@ -135,6 +135,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
     skipped: int = 0
     offsets: Offsets = {}
     events: bytes = b""
+    late: int = 0
     outcomes: dict[str, int] = {}
     reasons: dict[str, int] = {}
     fault: tuple[str, str, str | None] | None = None
@@ -395,7 +396,7 @@ class Task:
             if table in self._tables and self._tables[table].traits.comments == self._tally.descriptions[table]:
                 del self._tally.descriptions[table]
         if self._repeats:
-            counts["events"] = self._repeats.encoded()
+            counts |= {"events": self._repeats.encoded(), "late": self._repeats.late}
         self._progress_file.finish(self._tally.read)
         return TaskResult(files=files, splits=splits, staged=dict(staged), **self._tally.totals(), **counts)
 

@@ -53,7 +53,7 @@ class StreamMetrics(Collector):
         """Add a batch."""
         report = figures.report
         with self._lock:
-            for name in ("read", "skipped", "bytes_read", "bytes_written"):
+            for name in ("read", "skipped", "late", "bytes_read", "bytes_written"):
                 self._counts[name] += getattr(report, name)
             self._counts["batches"] += 1
             self._outcomes.update(report.outcomes)
@@ -103,6 +103,7 @@ class StreamMetrics(Collector):
         for name, key, text in (
             ("batches", "batches", "Batches that landed."),
             ("skipped", "skipped", "Messages that had landed before."),
+            ("late", "late", "Events that landed without being compared, because they are too old."),
             ("read_bytes", "bytes_read", "Bytes of the messages read."),
             ("written_bytes", "bytes_written", "Bytes of the files written."),
         ):

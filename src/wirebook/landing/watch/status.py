@@ -42,6 +42,8 @@ class LastBatches:
     landed: int
     dead_lettered: int
     repeated: int
+    late: int
+    endpoints: Counter[str]
     outcomes: Counter[str]
     reasons: Counter[str]
     bytes_read: int
@@ -63,6 +65,8 @@ class LastBatches:
             landed=rows.total() - rows[DEAD_LETTERS] - rows[RESOLVED] - rows[REPEATED],
             dead_lettered=rows[DEAD_LETTERS],
             repeated=rows[REPEATED],
+            late=sum(manifest.late for manifest in manifests),
+            endpoints=_sum(manifest.endpoints for manifest in manifests),
             outcomes=_sum(manifest.outcomes for manifest in manifests if not manifest.is_replay),
             reasons=_sum(run.reasons for run in runs),
             bytes_read=sum(run.bytes_read for run in runs),
@@ -74,17 +78,22 @@ class LastBatches:
 
     def to_dict(self) -> dict[str, Any]:
         """The sum as JSON."""
-        counts = {name: getattr(self, name) for name in ("batches", "read", "landed", "dead_lettered", "repeated")}
-        by_name = {"outcomes": _plain(self.outcomes), "reasons": _plain(self.reasons)}
-        names = ("bytes_read", "bytes_written", "rate", "p50_seconds", "p95_seconds")
-        return counts | by_name | {name: getattr(self, name) for name in names}
+        names = ("batches", "read", "landed", "dead_lettered", "repeated", "late", "bytes_read", "bytes_written")
+        counts = {name: getattr(self, name) for name in names}
+        by_name = {
+            "endpoints": _plain(self.endpoints),
+            "outcomes": _plain(self.outcomes),
+            "reasons": _plain(self.reasons),
+        }
+        return counts | by_name | {name: getattr(self, name) for name in ("rate", "p50_seconds", "p95_seconds")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetStatus:
     """What the records of a target say.
 
-    Shape: `read`, `landed`, `dead_lettered`, `repeated` and `resolved` are about all batches, as in `RunStatistics`.
+    Shape: `read`, `landed`, `dead_lettered`, `repeated`, `late` and `resolved` are about all batches, as in
+    `RunStatistics`.
     `last` is the newest batch, `pending` the number of a batch that was begun and is not finished. `name` and `epoch`
     are those of the last batch's catalogue. `holder` is who holds the target or held it last. `streams` are the figures
     of the last batch of each streaming query. `problems` are the tables whose files are set aside.
@@ -97,6 +106,7 @@ class TargetStatus:
     landed: int
     dead_lettered: int
     repeated: int
+    late: int
     resolved: int
     last: Manifest | None
     name: str | None
@@ -118,7 +128,7 @@ class TargetStatus:
         """The status as JSON."""
         last, run = self.last, self.last.run if self.last else None
         holder = self.holder and {"owner": self.holder.owner, "running": self.holder.is_running}
-        names = ("batches", "read", "landed", "dead_lettered", "repeated", "resolved")
+        names = ("batches", "read", "landed", "dead_lettered", "repeated", "late", "resolved")
         return {
             "target": self.target,
             "format": self.format,
@@ -174,6 +184,7 @@ def target_status(folder: AnyPath, recent: int = 20) -> TargetStatus:
         landed=rows.total() - rows[DEAD_LETTERS] - rows[RESOLVED] - rows[REPEATED],
         dead_lettered=rows[DEAD_LETTERS] - rows[RESOLVED],
         repeated=rows[REPEATED],
+        late=history.late,
         resolved=rows[RESOLVED],
         last=last,
         **_catalogue(target, last),
