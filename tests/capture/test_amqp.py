@@ -434,6 +434,17 @@ def test_copies_stay_in_the_node(broker: ArtemisBroker, tmp_path: Path, node: st
     assert bytes(receive(broker, node).body) == b"kept"
 
 
+def test_messages_that_the_broker_settles_are_captured_with_a_note(
+    broker: ArtemisBroker, tmp_path: Path, node: str
+) -> None:
+    catalog, folder = catalog_of(broker, tmp_path, **{"sender-settle-mode": "settled"}), tmp_path / "to"
+    send(broker, node, Message(b"sent once", inferred=True))
+    with gateway(catalog, folder, *ARGUMENTS) as process:
+        wait_for_note(process, "'sender-settle-mode' is 'settled': messages that are not durable yet can be lost")
+        wait_until(lambda: [record["body"] for record in lines_in(folder)] == ["sent once"])
+        assert process.stop()[0] == 0
+
+
 def test_filter_selects_messages(broker: ArtemisBroker, tmp_path: Path, node: str) -> None:
     filters = {"apache.org:selector-filter:string": "oven = 7"}
     catalog, folder = catalog_of(broker, tmp_path, **{"source-filters": filters}), tmp_path / "to"

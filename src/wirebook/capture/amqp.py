@@ -125,7 +125,7 @@ class AmqpReceiver:
             message = connection.next_message(MAX_RECORD_BYTES)
             if message is None:
                 break
-            if self._is_stopping:
+            if self._is_stopping and not message[0].settled:  # the broker has forgotten one that it settled
                 connection.release(message[0])
             else:
                 self._capture(connection, *message)
