@@ -273,7 +273,7 @@ def test_store_that_cannot_be_written_is_an_error_at_the_start(catalog: Path, po
         (["--endpoint", "/endpoints/tenant"], "missing-context", "--set tenant=TEXT"),
         (["--endpoint", "/endpoints/secret"], "credential", "set it in the environment or in a secrets file"),
         (["--endpoint", "/endpoints/odd"], "bad-address", "'ftp://h/' is not a URI that begins with http://"),
-        (["--endpoint", "/endpoints/amqp"], "not-receivable", "messages of the protocol 'AMQP/1.0' cannot be captured"),
+        (["--endpoint", "/endpoints/mail"], "not-receivable", "messages of the protocol 'SMTP' cannot be captured"),
         (["--endpoint", "/endpoints/hooks", "--endpoint", "/endpoints/same"], "bad-setting", "the same address and"),
     ],
 )
@@ -288,7 +288,7 @@ def test_endpoint_that_cannot_be_served_is_an_error(
     endpoints = {"hooks": endpoint(port), "same": endpoint(port, "/hooks/"), "far": far, "tenant": tenant}
     endpoints |= {"secret": secret, "odd": odd, "bare": {"usage": ["producer"], "protocol": "HTTP"}}
     endpoints |= {"pull": endpoint(port) | {"usage": ["consumer"]}}
-    endpoints |= {"amqp": {"usage": ["consumer"], "protocol": "AMQP/1.0", "protocoloptions": {"node": "q"}}}
+    endpoints |= {"mail": {"usage": ["consumer"], "protocol": "SMTP"}}
     catalog = write_catalog(tmp_path, endpoints)
     done = subprocess.run(command(catalog, tmp_path / "to", *arguments), capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
