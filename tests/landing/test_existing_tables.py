@@ -258,3 +258,18 @@ def test_constraints_of_a_delta_table_hold(shop: Shop) -> None:
     [problem] = land(shop, theirs, 3).problems
     assert "failed validation check" in problem.message
     assert numbers(theirs) == [0, 1, 2]
+
+
+def test_column_that_must_have_a_value(shop: Shop, theirs: Any) -> None:
+    required = pa.schema([pa.field("n", pa.int64(), nullable=False), ("country", pa.string())])
+    theirs.make(pa.table({"n": [0], "country": ["SE"]}, required))
+    assert not land(shop, theirs, 1, 2).problems
+    assert numbers(theirs) == [0, 1, 2]
+    without = event(PAID, 3) | {"data": {"other": 3}}
+    [problem] = shop.land(registry(PAID), without, event(PAID, 4)).problems
+    assert "its column 'n' must have a value, which some rows lack: let it be null" in problem.message
+    assert numbers(theirs) == [0, 1, 2]
+    fields = (
+        pa.schema(theirs.loaded.schema().to_arrow()) if theirs.name == "delta" else theirs.loaded.schema().as_arrow()
+    )
+    assert not fields.field("n").nullable

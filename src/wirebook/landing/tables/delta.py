@@ -25,7 +25,7 @@ from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.delta_append import APPLICATION, LogEnd, has_checkpoint
 from wirebook.landing.tables.delta_statistics import file_statistics
 from wirebook.landing.tables.evolution import evolve
-from wirebook.landing.tables.existing import check_columns, rows_in
+from wirebook.landing.tables.existing import check_columns, check_values, rows_in
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
     CommitFailed,
@@ -247,7 +247,8 @@ def _append(
             comment = old.metadata.get("comment", comment)
         if old is None or old.type != field.type or (comment and "comment" not in old.metadata):
             # This merges metadata, and fails if a member of both differs.
-            added.append(Field(field.name, field.type, metadata=field.metadata | (old.metadata if old else {})))
+            merged = field.metadata | (old.metadata if old else {})
+            added.append(Field(field.name, field.type, nullable=old is None or old.nullable, metadata=merged))
         if old is not None and comment and old.metadata.get("comment", comment) != comment:
             table.alter.set_column_metadata(field.name, old.metadata | {"comment": comment})
     if added:
@@ -274,6 +275,7 @@ def _append(
         return True
     table.update_incremental()
     written = [staged_or_placed(file, folder) for file in files]
+    check_values(written, [name for name in schema.names if name in known and not known[name].nullable])
     parts = (part for rows in rows_in(written, columns, traits.day) for part in rows.to_batches())
     reader = pa.RecordBatchReader.from_batches(columns, parts)
     write_deltalake(
@@ -309,7 +311,8 @@ def _columns_of(table: DeltaTable, schema: pa.Schema) -> pa.Schema:
             "the column or the definition"
         )
         raise CommitFailed(message)
-    return pa.schema([(name, merged.field(name).type) for name in schema.names])
+    theirs = {field.name: field.nullable for field in table.schema().fields}  # else the table would allow nulls
+    return pa.schema([pa.field(name, merged.field(name).type, theirs.get(name, True)) for name in schema.names])
 
 
 def _is_guarded(table: DeltaTable, traits: TableTraits) -> bool:

@@ -15,7 +15,7 @@ from wirebook.landing.tables.evolution import conform
 from wirebook.landing.tables.formats import CommitFailed, TableTraits
 from wirebook.landing.tables.partitions import DayPartition, day_values
 
-__all__ = ["check_columns", "rows_in"]
+__all__ = ["check_columns", "check_values", "rows_in"]
 
 
 def check_columns(columns: Mapping[str, bool], schema: pa.Schema, traits: TableTraits) -> None:
@@ -48,3 +48,15 @@ def rows_in(files: Sequence[Location], schema: pa.Schema, day: DayPartition | No
         if day is not None:
             rows = rows.append_column(day.column, day_values(rows, day))
         yield conform(rows, schema)
+
+
+def check_values(files: Sequence[Location], required: Sequence[str]) -> None:
+    """Check that all rows of staged files have a value in some columns.
+
+    Raises: CommitFailed
+    """
+    for file in files if required else ():
+        rows = pq.read_table(parquet_source(file), columns=[*required], partitioning=None)
+        for name in required:
+            if rows[name].null_count:
+                raise CommitFailed(f"its column '{name}' must have a value, which some rows lack: let it be null")

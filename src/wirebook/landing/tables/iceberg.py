@@ -22,7 +22,7 @@ from wirebook.landing.stores.locations import Location, location_of
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.evolution import widens
-from wirebook.landing.tables.existing import check_columns, rows_in
+from wirebook.landing.tables.existing import check_columns, check_values, rows_in
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
     CommitFailed,
@@ -283,6 +283,7 @@ def _add(
             transaction.add_files(paths, snapshot_properties=snapshot, check_duplicate_files=False)
             return
         written = [staged_or_placed(file, folder) for file in files]
+        check_values(written, [column.name for column in schema if not column.nullable])
         others = schema_to_pyarrow(metadata.schema(), include_field_ids=False)  # may have the partitions
         every = pa.schema([*schema, *(field for field in others if field.name not in schema.names)])
         for rows in rows_in(written, every):
