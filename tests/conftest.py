@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.landing import azure as azure_store
 from tests.landing.s3 import make_bucket, s3_server
 from tests.spark.shared_java import shared_java
 
@@ -41,15 +43,30 @@ def one_java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
         yield variables
 
 
+@contextmanager
+def variables_set(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    yield
+    for name, value in before.items():
+        os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
     """The address of an S3 server, to which the environment leads."""
-    with s3_server() as environment:
-        before = {name: os.environ.get(name) for name in environment}
-        os.environ.update(environment)
+    with s3_server() as environment, variables_set(environment):
         yield environment["AWS_ENDPOINT_URL"]
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+@pytest.fixture(scope="session")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An Azure Blob server, to which the environment leads."""
+    if azure_store.PROGRAM is None:
+        pytest.skip("needs `azurite-blob` on the PATH (npm install -g azurite)")
+    with azure_store.azure_server(tmp_path_factory.mktemp("azure")), variables_set(azure_store.ENVIRONMENT):
+        yield
 
 
 @pytest.fixture
@@ -58,6 +75,14 @@ def bucket(s3: str) -> str:
     name = f"bucket{next(BUCKETS)}"
     make_bucket(s3, name)
     return f"s3://{name}"
+
+
+@pytest.fixture
+def container(azure: None) -> str:
+    """The URL of a new container of Azure."""
+    name = f"bucket{next(BUCKETS)}"
+    azure_store.make_container(name)
+    return f"abfss://{name}@{azure_store.ACCOUNT}.dfs.core.windows.net"
 
 
 def pytest_collection_finish() -> None:

@@ -27,10 +27,16 @@ from wirebook.problems import WirebookError
 pytestmark = pytest.mark.xdist_group("s3")
 
 
+@pytest.fixture(params=["bucket", "container"])
+def store(request: pytest.FixtureRequest) -> str:
+    """The URL of a bucket of S3, or of a container of Azure."""
+    return str(request.getfixturevalue(request.param))
+
+
 @pytest.fixture
-def remote(tmp_path: Path, bucket: str) -> Workspace:
-    """A workspace whose target is in a bucket."""
-    return Workspace(tmp_path, f"{bucket}/lake/tables")
+def remote(tmp_path: Path, store: str) -> Workspace:
+    """A workspace whose target is in an object store."""
+    return Workspace(tmp_path, f"{store}/lake/tables")
 
 
 def upload(workspace: Any, to: Any) -> None:
@@ -62,8 +68,8 @@ def test_tables_report_and_statistics_of_a_target(remote: Any) -> None:
     assert str(path).endswith("/_wirebook/reports/1.html")
 
 
-def test_partitioned_table_with_settings_that_the_target_keeps(tmp_path: Path, bucket: str) -> None:
-    shop, to = Shop(tmp_path), f"{bucket}/lake/shop"
+def test_partitioned_table_with_settings_that_the_target_keeps(tmp_path: Path, store: str) -> None:
+    shop, to = Shop(tmp_path), f"{store}/lake/shop"
     shop.to = location_of(to)
     settings = {"tables": {PAID: {"name": "payments", "partition": "event-day"}}}
     shop.land(registry(PAID), event(PAID, 1, TIMES[0]), event(PAID, 2, TIMES[1]), tables=settings)
@@ -194,11 +200,11 @@ def test_store_that_does_not_answer_is_one_error_without_secrets(tmp_path: Path,
 # -- sources ---------------------------------------------------------------------------------------------------------
 
 
-def test_source_in_a_store(workspace: Any, bucket: str) -> None:
+def test_source_in_a_store(workspace: Any, store: str) -> None:
     expected = workspace.write_two_files()
     workspace.write("c.gz", gzip.compress(b'{"protocol":"X","t":"a","n":1}\n' * 5))
     workspace.write("_hidden", b"{}\n")
-    source = location_of(f"{bucket}/raw")
+    source = location_of(f"{store}/raw")
     upload(workspace, source)
     report = workspace.land(source)
     assert (report.read, report.files) == (expected + 5, 3)
@@ -209,24 +215,24 @@ def test_source_in_a_store(workspace: Any, bucket: str) -> None:
     assert (report.read, report.skipped, report.skipped_files) == (1, expected + 5, 3)
 
 
-def test_rows_are_those_of_the_same_files_in_a_folder(workspace: Any, bucket: str, tmp_path: Path) -> None:
+def test_rows_are_those_of_the_same_files_in_a_folder(workspace: Any, store: str, tmp_path: Path) -> None:
     workspace.write_two_files()
     workspace.write("e", b'{"protocol":"X","t":"a","n":1}\n\n  \n{"protocol":"X","t":"a","n":"unfinished"')
     pq.write_table(pa.table({"protocol": ["X"] * 9, "t": list("aba" * 3)}), workspace.source / "f", row_group_size=2)
-    upload(workspace, location_of(f"{bucket}/raw"))
+    upload(workspace, location_of(f"{store}/raw"))
     workspace.land()
     other = tmp_path / "other"
     other.mkdir()
     remote = Workspace(other)
-    remote.land(location_of(f"{bucket}/raw"))
+    remote.land(location_of(f"{store}/raw"))
     unfinished = ("e", 4)  # an object does not grow, so its last line is complete as it is
     assert [row for row in remote.rows() if (row["_file"], row["_line"]) != unfinished] == workspace.rows()
     assert unfinished in remote.places("dead_letters")
 
 
-def test_object_that_is_replaced_is_an_error_and_lands_nothing(workspace: Any, bucket: str) -> None:
+def test_object_that_is_replaced_is_an_error_and_lands_nothing(workspace: Any, store: str) -> None:
     expected = workspace.write_two_files()
-    source = location_of(f"{bucket}/raw")
+    source = location_of(f"{store}/raw")
     upload(workspace, source)
     workspace.land(source)
     (source / "a").write_bytes(b'{"protocol":"X","t":"a","n":"new"}\n')
@@ -235,9 +241,9 @@ def test_object_that_is_replaced_is_an_error_and_lands_nothing(workspace: Any, b
     workspace.check_conserved(expected)
 
 
-def test_object_that_is_replaced_during_the_run(workspace: Any, bucket: str) -> None:
+def test_object_that_is_replaced_during_the_run(workspace: Any, store: str) -> None:
     workspace.write_two_files()
-    source = location_of(f"{bucket}/raw")
+    source = location_of(f"{store}/raw")
     upload(workspace, source)
     content = (source / "a").read_bytes()
     workspace.runner.before = lambda: (source / "a").write_bytes(content + b'{"protocol":"X","t":"a","n":"new"}\n')
@@ -248,8 +254,8 @@ def test_object_that_is_replaced_during_the_run(workspace: Any, bucket: str) -> 
     workspace.check_conserved(43)
 
 
-def test_parquet_object_that_is_replaced_or_deleted_during_the_run_is_not_damaged(workspace: Any, bucket: str) -> None:
-    source = location_of(f"{bucket}/raw")
+def test_parquet_object_that_is_replaced_or_deleted_during_the_run_is_not_damaged(workspace: Any, store: str) -> None:
+    source = location_of(f"{store}/raw")
     for name in ("f", "g"):
         pq.write_table(pa.table({"protocol": ["X"] * 3, "t": [name] * 3}), workspace.source / name)
     upload(workspace, source)
@@ -266,8 +272,8 @@ def test_parquet_object_that_is_replaced_or_deleted_during_the_run_is_not_damage
     assert (workspace.land(source).read, workspace.places("b")) == (4, [("f", line) for line in range(1, 5)])
 
 
-def test_damaged_object_that_is_replaced_by_the_whole_one(workspace: Any, bucket: str) -> None:
-    source = location_of(f"{bucket}/raw")
+def test_damaged_object_that_is_replaced_by_the_whole_one(workspace: Any, store: str) -> None:
+    source = location_of(f"{store}/raw")
     lines = b"".join(b'{"protocol":"X","t":"a","n":%d}\n' % i for i in range(5000))
     whole = gzip.compress(lines)
     (source / "a.gz").write_bytes(whole[: len(whole) // 2])
@@ -278,17 +284,17 @@ def test_damaged_object_that_is_replaced_by_the_whole_one(workspace: Any, bucket
     assert sorted(workspace.places("a")) == [("a.gz", line) for line in range(1, 5001)]
 
 
-def test_single_object_and_missing_object(workspace: Any, bucket: str) -> None:
-    location_of(f"{bucket}/raw/x.jsonl").write_bytes(b'{"protocol":"X","t":"a","n":1}\n')
-    assert workspace.land(location_of(f"{bucket}/raw/x.jsonl")).read == 1
-    with pytest.raises(WirebookError, match=r"unreadable-file: cannot read 's3://.*/nothing': there is no such object"):
-        workspace.land(location_of(f"{bucket}/nothing"))
+def test_single_object_and_missing_object(workspace: Any, store: str) -> None:
+    location_of(f"{store}/raw/x.jsonl").write_bytes(b'{"protocol":"X","t":"a","n":1}\n')
+    assert workspace.land(location_of(f"{store}/raw/x.jsonl")).read == 1
+    with pytest.raises(WirebookError, match=r"unreadable-file: cannot read '.*/nothing': there is no such object"):
+        workspace.land(location_of(f"{store}/nothing"))
 
 
-def test_target_inside_its_source(bucket: str, tmp_path: Path) -> None:
-    remote = Workspace(tmp_path, f"{bucket}/lake/tables")
+def test_target_inside_its_source(store: str, tmp_path: Path) -> None:
+    remote = Workspace(tmp_path, f"{store}/lake/tables")
     expected = remote.write_two_files()
-    source = location_of(f"{bucket}/lake")
+    source = location_of(f"{store}/lake")
     upload(remote, source)
     remote.land(source)
     assert remote.land(source).read == 0
