@@ -71,12 +71,17 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setenv(
             f"{prefix}URI", address.replace("postgresql://tests@", f"postgresql+psycopg://tests:{SECRET}@")
         )
+    elif kind == "glue":
+        request.getfixturevalue("s3")  # moto has Glue too
+        monkeypatch.setenv(f"{prefix}TYPE", "glue")
+        monkeypatch.setenv(f"{prefix}GLUE__REGION", os.environ["AWS_REGION"])
     else:
         monkeypatch.setenv(f"{prefix}URI", request.getfixturevalue("rest"))
         monkeypatch.setenv(f"{prefix}TOKEN", SECRET)
     to = f"{request.getfixturevalue('bucket')}/tables" if store == "s3" else None
     workspace = Workspace(tmp_path, to)
-    workspace.settings.iceberg_catalog, workspace.settings.iceberg_namespace = f"lake{number}", f"shop.n{number}"
+    workspace.settings.iceberg_catalog = f"lake{number}"
+    workspace.settings.iceberg_namespace = f"n{number}" if kind == "glue" else f"shop.n{number}"  # Glue has one level
     yield workspace
     if iceberg_catalog._connected.cache_info().currsize:
         iceberg_catalog._connected(workspace.settings.iceberg_catalog).close()
@@ -127,7 +132,7 @@ def later(lake: Workspace) -> dict[str, None]:
 # -- landing ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lake", LAKES, indirect=True)
+@pytest.mark.parametrize("lake", [*LAKES, "glue-s3"], indirect=True)
 def test_catalogue_is_named_once(lake: Workspace) -> None:
     lake.write("one", lines(20) + b"bad\n")
     assert lake.land().read == 21
@@ -391,7 +396,7 @@ def test_landing_beside_a_busy_writer(lake: Workspace) -> None:
     check(lake, 10 + 40 + 6, ("a",))
 
 
-@pytest.mark.parametrize("lake", ["rest-s3"], indirect=True)
+@pytest.mark.parametrize("lake", ["rest-s3", "glue-s3"], indirect=True)
 def test_kill_loses_and_doubles_nothing(lake: Workspace) -> None:
     expected = lake.write_two_files()
     named = {"iceberg_catalog": lake.settings.iceberg_catalog, "iceberg_namespace": lake.settings.iceberg_namespace}
