@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from tests.brokers.faulty_store import Fault, FaultyStore, faulty_store
 from tests.disks import fill, mounted_disk
 from tests.landing.s3 import CREDENTIALS
 from tests.spark.hostile import HOSTILE
-from tests.spark.stream_commands import Watched, run, started
+from tests.spark.stream_commands import SECONDS, Watched, run, started
 from tests.spark.test_jetstream import Plants, with_jetstream
 from wirebook.landing.stores.locations import location_of
 
@@ -131,3 +134,57 @@ def test_hostile_messages_are_dead_letters(plants: Plants, one_java: dict[str, s
     lines, _ = run(one_java, plants.arguments("--available-now"))
     assert (lines[-1]["read"], lines[-1]["landed"]) == (sent + 9, 9)
     plants.check_landed()
+
+
+def test_two_streams_a_landing_and_a_replay_at_one_target(plants: Plants, tmp_path: Path) -> None:
+    """All of them run at once; the dead letters of one stream are replayed while they do."""
+    document = json.loads(plants.catalogue.read_text())
+    endpoint = document["endpoints"]["e"]
+    other = endpoint | {"protocoloptions": endpoint["protocoloptions"] | {"subjectfilter": "other.>"}}
+    document["endpoints"]["o"] = other
+    plants.catalogue.write_text(json.dumps(document))
+    (source := tmp_path / "source").mkdir()
+    line = '{"protocol": "NATS", "subject": "plants.p1.seen", "data": "{\\"n\\": %d}"}\n'
+    common = ["--catalog", str(plants.catalogue), "--to", str(plants.target), "--json"]
+    with ExitStack() as stack:
+        runs = [
+            Watched(stack.enter_context(started({}, [*command, *common])))
+            for command in (
+                ["stream", "--endpoint", "/endpoints/e", "--interval", "0", "--max-per-batch", "30"],
+                ["stream", "--endpoint", "/endpoints/o", "--interval", "0", "--max-per-batch", "30"],
+                ["land", str(source), "--local", "--follow", "1s"],
+            )
+        ]
+        lines = 0
+        for number in range(4):
+            (source / f"{number}.jsonl").write_text(line % number * 50)
+            lines += 50
+            plants.send(range(50))
+            plants.send(range(50), "other.{}")
+            time.sleep(1)
+        document["messagegroups"]["g"]["messages"]["any"] = {
+            "protocol": "NATS",
+            "protocoloptions": {"subject": "other.{number}"},
+        }
+        corrected = tmp_path / "corrected.json"
+        corrected.write_text(json.dumps(document))
+        replay = ["replay", str(plants.target), "--catalog", str(corrected), "--local", "--json"]
+        runs[1].wait_for(lambda: runs[1].read() == 200)
+        replayed = 0
+        while replayed < 200:
+            with started({}, replay) as process:
+                out, err = process.communicate(timeout=SECONDS)
+            assert process.returncode == 0 or "[target-locked]" in err, err
+            replayed += json.loads(out)["landed"] if process.returncode == 0 else 0
+        for run_, count in zip(runs, (200, 200, lines), strict=True):
+            run_.wait_for(lambda run_=run_, count=count: run_.read() == count)
+            run_.process.send_signal(signal.SIGTERM)
+            assert run_.process.wait(SECONDS) == 0  # not `end`: PySpark's planner of a source may print a traceback
+    places = {
+        table: Counter((row["_file"], row["_line"]) for row in plants.rows(table))
+        for table in ("g__*", "dead_letters", "resolved")
+    }
+    left = places["dead_letters"] - places["resolved"]
+    assert places["resolved"].total() == 200
+    assert set((places["g__*"] + left).values()) == {1}
+    assert (places["g__*"] + left).total() == 400 + lines
