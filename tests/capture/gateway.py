@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 KILLS = int(os.environ.get("WIREBOOK_KILLS", "2"))
 """How often a fault test kills; the long run sets more."""
+Action = Callable[[], object]
 
 
 class GatewayProcess:
@@ -96,3 +103,75 @@ def wait_for_note(process: GatewayProcess, text: str) -> str:
     while text not in (line := process.process.stderr.readline()):
         assert line, "the gateway ended"
     return line
+
+
+class Clients:
+    """Threads that post numbered messages to a gateway for HTTP until they are stopped.
+
+    `acknowledged` are the bodies that it has acknowledged, `others` those that it may have captured.
+    """
+
+    def __init__(self, port: int, threads: int = 6) -> None:
+        self.acknowledged, self.others = set[str](), set[str]()
+        self._url, self._stop = f"http://127.0.0.1:{port}/hooks", threading.Event()
+        self._threads = [threading.Thread(target=self._post, args=(number,)) for number in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def _post(self, thread: int) -> None:
+        with httpx.Client(trust_env=False, timeout=60) as client:
+            for number in itertools.count():
+                if self._stop.wait(0.01):
+                    return
+                body = f"{thread}.{number}.{'x' * random.randrange(2000)}"
+                try:
+                    answer = client.post(self._url, content=body)
+                except httpx.TransportError:
+                    self.others.add(body)
+                    time.sleep(0.05)
+                else:
+                    (self.acknowledged if answer.status_code == 202 else self.others).add(body)
+
+    def check_none_acknowledged(self) -> set[str]:
+        """Check that the gateway acknowledges nothing now; returns what it has acknowledged."""
+        time.sleep(0.5)  # answers that are under way
+        before = set(self.acknowledged)
+        time.sleep(1)
+        assert self.acknowledged == before
+        return before
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def check_captured(self, bodies: list[str]) -> None:
+        """Check the bodies in segments: every acknowledged message once, and nothing that was not sent."""
+        assert self.acknowledged
+        assert len(bodies) == len(set(bodies))
+        assert self.acknowledged <= set(bodies) <= self.acknowledged | self.others
+
+
+def kill_often(run: Callable[[], AbstractContextManager[GatewayProcess]], stop: Action, start: Action) -> None:
+    """Kill gateways at random moments; every second time, the broker has been stopped and started before."""
+    for number in range(KILLS):
+        with run() as process:
+            time.sleep(random.uniform(0.02, 1.5))
+            if number % 2:
+                stop()
+                time.sleep(random.uniform(0, 0.5))
+                start()
+                time.sleep(random.uniform(0, 1.5))
+            process.process.send_signal(signal.SIGKILL)
+            process.process.wait()
+
+
+def wait_for_all(accepted: Callable[[], set[str]], folder: Path, member: str) -> None:
+    """Wait until all accepted messages are captured, as long as some arrive within a minute."""
+    missing = accepted()
+    while missing:
+        before, end = len(missing), time.monotonic() + 60
+        while len(missing) == before:
+            assert time.monotonic() < end, f"{len(missing)} messages do not arrive, such as {min(missing)}"
+            time.sleep(0.5)
+            missing = accepted() - {record[member] for record in lines_in(folder)}

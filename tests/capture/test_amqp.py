@@ -26,7 +26,9 @@ from tests.capture.gateway import (
     captured,
     command,
     gateway,
+    kill_often,
     lines_in,
+    wait_for_all,
     wait_for_note,
     wait_until,
     write_catalog,
@@ -491,26 +493,11 @@ def test_kills_and_restarts_lose_no_accepted_message(broker: ArtemisBroker, tmp_
     arguments = [*ARGUMENTS, "--segment-age", "1s"]
     source = Publisher(broker, node)
     try:
-        for number in range(KILLS):
-            with gateway(catalog, folder, *arguments) as process:
-                time.sleep(random.uniform(0.02, 1.5))
-                if number % 2:
-                    broker.kill()
-                    time.sleep(random.uniform(0, 0.5))
-                    broker.start()
-                    time.sleep(random.uniform(0, 1.5))
-                process.process.send_signal(signal.SIGKILL)
-                process.process.wait()
+        kill_often(lambda: gateway(catalog, folder, *arguments), broker.kill, broker.start)
     finally:
         source.stop()
     with gateway(catalog, folder, *arguments) as last:
-        missing = source.accepted
-        while missing:  # as long as some arrive
-            before, end = len(missing), time.monotonic() + 60
-            while len(missing) == before:
-                assert time.monotonic() < end, f"{len(missing)} messages do not arrive, such as {min(missing)}"
-                time.sleep(0.5)
-                missing = source.accepted - {record["body"] for record in lines_in(folder)}
+        wait_for_all(lambda: source.accepted, folder, "body")
         assert last.stop()[0] == 0
     bodies = Counter(record["body"] for record in captured(folder))
     assert len(source.accepted) > 100

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import random
-import signal
 import subprocess
 import threading
 import time
@@ -22,7 +21,17 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from tests.capture.gateway import KILLS, GatewayProcess, captured, command, gateway, wait_until, write_catalog
+from tests.capture.gateway import (
+    KILLS,
+    GatewayProcess,
+    captured,
+    command,
+    gateway,
+    kill_often,
+    wait_for_all,
+    wait_until,
+    write_catalog,
+)
 from tests.capture.mosquitto import Mosquitto, mosquitto
 
 pytestmark = pytest.mark.xdist_group("mosquitto")
@@ -217,26 +226,11 @@ def test_kills_and_restarts_lose_no_accepted_message(broker: Mosquitto, tmp_path
         source = Publisher(broker.port, protocol)
         time.sleep(random.uniform(0.1, 0.5))
     try:
-        for number in range(KILLS):
-            with gateway(catalog, folder, *arguments) as process:
-                time.sleep(random.uniform(0.02, 1.5))
-                if number % 2:
-                    broker.stop()
-                    time.sleep(random.uniform(0, 0.5))
-                    broker.start()
-                    time.sleep(random.uniform(0, 1.5))
-                process.process.send_signal(signal.SIGKILL)
-                process.process.wait()
+        kill_often(lambda: gateway(catalog, folder, *arguments), broker.stop, broker.start)
     finally:
         source.stop()
     with gateway(catalog, folder, *arguments) as last:
-        missing = source.accepted
-        while missing:  # as long as some arrive
-            before, end = len(missing), time.monotonic() + 60
-            while len(missing) == before:
-                assert time.monotonic() < end, f"{len(missing)} messages do not arrive, such as {min(missing)}"
-                time.sleep(0.5)
-                missing = source.accepted - bodies_in(folder)
+        wait_for_all(lambda: source.accepted, folder, "payload")
         assert last.stop()[0] == 0
     bodies = Counter(record["payload"] for record in captured(folder))
     assert len(source.accepted) > 100

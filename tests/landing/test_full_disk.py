@@ -6,7 +6,6 @@ import itertools
 import json
 import shutil
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 from brokers import free_port
 from killing.rows import landed_rows
 
-from tests.capture.gateway import captured, gateway, wait_for_note, write_catalog
+from tests.capture.gateway import Clients, captured, gateway, wait_for_note, write_catalog
 from tests.disks import fill, mounted_disk
 from tests.landing.test_follow import Folder
 from tests.landing.workspace import Workspace
@@ -113,45 +112,21 @@ def test_gateway_acknowledges_nothing(disk: Path, tmp_path: Path) -> None:
     port, segments = free_port(), disk / "captured"
     options = {"endpoints": [{"uri": f"http://127.0.0.1:{port}/hooks"}]}
     catalog = write_catalog(tmp_path, {"e": {"usage": ["producer"], "protocol": "HTTP", "protocoloptions": options}})
-    acknowledged, others, is_over = set[str](), set[str](), threading.Event()
-
-    def post(thread: int) -> None:
-        with httpx.Client(trust_env=False, timeout=60) as client:
-            for number in itertools.count():
-                if is_over.wait(0.01):
-                    return
-                body = f"{thread}.{number}.{'x' * 500}"
-                try:
-                    answer = client.post(f"http://127.0.0.1:{port}/hooks", content=body)
-                except httpx.TransportError:
-                    others.add(body)
-                else:
-                    (acknowledged if answer.status_code == 202 else others).add(body)
-
     with gateway(catalog, segments, "--endpoint", "/endpoints/e", "--segment-age", "1s") as process:
-        threads = [threading.Thread(target=post, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
+        clients = Clients(port)
         time.sleep(0.5)
         for pages in (3, 0):
             ballast = fill(disk, pages)
             note = wait_for_note(process, "cannot write a segment")
             assert "No space left on device; nothing is acknowledged until it can be written" in note
-            time.sleep(0.5)  # answers that are under way
-            before = set(acknowledged)
-            time.sleep(1)
-            assert acknowledged == before
+            before = clients.check_none_acknowledged()
             ballast.unlink()
             wait_for_note(process, "writing again")
             time.sleep(0.5)
-        is_over.set()
-        for thread in threads:
-            thread.join()
+        clients.stop()
         assert process.stop(signal.SIGTERM)[0] == 0
-    bodies = [record["body"] for record in captured(segments)]
-    assert len(acknowledged) > len(before) > 0
-    assert len(bodies) == len(set(bodies))
-    assert acknowledged <= set(bodies) <= acknowledged | others
+    clients.check_captured([record["body"] for record in captured(segments)])
+    assert len(clients.acknowledged) > len(before) > 0
 
 
 def test_gateway_that_starts_on_a_full_disk(disk: Path, tmp_path: Path) -> None:

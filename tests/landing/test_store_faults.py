@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
 import pytest
 from brokers import free_port
 
 from tests.brokers.faulty_store import Fault, FaultyStore, faulty_store
-from tests.capture.gateway import gateway, wait_for_note, write_catalog
+from tests.capture.gateway import Clients, gateway, wait_for_note, write_catalog
 from tests.landing.workspace import Workspace
 from wirebook.landing.stores.locations import location_of
 from wirebook.landing.stores.segments import ObjectSegments
@@ -149,42 +148,19 @@ def test_gateway_acknowledges_nothing_while_its_store_refuses_writes(
     port, folder = free_port(), f"{bucket}/captured"
     options = {"endpoints": [{"uri": f"http://127.0.0.1:{port}/hooks"}]}
     catalog = write_catalog(tmp_path, {"e": {"usage": ["producer"], "protocol": "HTTP", "protocoloptions": options}})
-    acknowledged, unanswered, is_over = set[str](), set[str](), threading.Event()
-
-    def post(thread: int) -> None:
-        with httpx.Client(trust_env=False, timeout=60) as client:
-            for number in itertools.count():
-                if is_over.wait(0.01):
-                    return
-                body = f"{thread}.{number}"
-                try:
-                    answer = client.post(f"http://127.0.0.1:{port}/hooks", content=body)
-                except httpx.TransportError:
-                    unanswered.add(body)
-                else:
-                    (acknowledged if answer.status_code == 202 else unanswered).add(body)
-
     with gateway(catalog, folder, "--endpoint", "/endpoints/e", "--linger", "0.05") as process:
-        threads = [threading.Thread(target=post, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
+        clients = Clients(port)
         time.sleep(1)
         store.fail(Fault(403))
         wait_for_note(process, "nothing is acknowledged until it can be written")
-        time.sleep(0.5)  # answers that are under way
-        before = set(acknowledged)
-        time.sleep(1)
-        assert acknowledged == before
+        before = clients.check_none_acknowledged()
         store.fail(Fault(400, is_done=True, nth=2))
         wait_for_note(process, "writing again")
         time.sleep(2)
         store.recover()
-        is_over.set()
-        for thread in threads:
-            thread.join()
+        clients.stop()
         assert process.stop()[0] == 0
     objects = [path.read_bytes() for path, _ in location_of(folder).below() if path.name.endswith(".jsonl")]
     bodies = [json.loads(line)["body"] for content in objects for line in content.splitlines()]
-    assert len(acknowledged) > len(before) > 0
-    assert len(bodies) == len(set(bodies))
-    assert acknowledged <= set(bodies) <= acknowledged | unanswered
+    clients.check_captured(bodies)
+    assert len(clients.acknowledged) > len(before) > 0

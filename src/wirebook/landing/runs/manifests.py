@@ -263,7 +263,7 @@ class Manifests:
         """Those of some batches."""
         packs, files = self._list()
         for number, before in zip(packs, [0, *packs], strict=False):
-            if any(before < wanted <= number for wanted in numbers):
+            if any(before < batch <= number for batch in numbers):
                 yield from (manifest for manifest in self._in_pack(number) if manifest.batch in numbers)
         yield from self._in_files([number for number in files if number in numbers])
 
