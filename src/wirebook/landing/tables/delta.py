@@ -8,6 +8,7 @@ Spec: docs/land.md#delta-lake; docs/decisions/0059
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,6 +50,8 @@ __all__ = ["DeltaFormat"]
 GUARDS: Final = {"delta.invariants", "delta.generationExpression"}
 """Metadata of columns whose values must be checked or computed."""
 NOT_OURS: Final = "it was not made by Wirebook. Name it in the settings of tables, so that the rows are added to it"
+CHECKPOINTS = threading.Lock()
+"""Held by the thread that writes a checkpoint: each takes memory for all files of its table."""
 STORAGE = {"allow_http": "true"}
 """Options of the object store; credentials and addresses come from the environment or the instance."""
 
@@ -107,7 +110,8 @@ class DeltaFormat(ParquetFormat):
                 if end.append(batch, _actions(folder, files, traits.day), schema, traits):
                     self._ends[folder] = end
                     if end.has_checkpoint:
-                        _write_checkpoint(DeltaTable(str(folder), storage_options=STORAGE))
+                        with CHECKPOINTS:
+                            _write_checkpoint(DeltaTable(str(folder), storage_options=STORAGE))
                     return
             try:
                 table = DeltaTable(str(folder), storage_options=STORAGE)
