@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,6 +30,12 @@ __all__ = [
 ]
 
 MAX_MESSAGE: Final = 300
+RETRIES: Final[Any] = {
+    "max_retries": 10,
+    "retry_timeout": timedelta(seconds=60),
+    "backoff": {"init_backoff": timedelta(seconds=0.5), "max_backoff": timedelta(seconds=5), "base": 2},
+}
+"""Requests that a store does not answer, or answers with 5xx, are repeated for 10 to 20 seconds."""
 OBJECTS_AT_ONCE: Final = 16
 """How many small objects are read at once."""
 
@@ -234,7 +240,8 @@ class ObjectWriter(io.RawIOBase):
 
 @lru_cache(maxsize=16)
 def _store(bucket: str) -> ObjectStore:
-    store: ObjectStore = library("obstore.store").from_url(bucket, client_options={"allow_http": True})
+    from_url = library("obstore.store").from_url
+    store: ObjectStore = from_url(bucket, client_options={"allow_http": True}, retry_config=RETRIES)
     return store
 
 

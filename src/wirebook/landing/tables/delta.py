@@ -52,8 +52,16 @@ GUARDS: Final = {"delta.invariants", "delta.generationExpression"}
 NOT_OURS: Final = "it was not made by Wirebook. Name it in the settings of tables, so that the rows are added to it"
 CHECKPOINTS = threading.Lock()
 """Held by the thread that writes a checkpoint: each takes memory for all files of its table."""
-STORAGE = {"allow_http": "true"}
-"""Options of the object store; credentials and addresses come from the environment or the instance."""
+STORAGE = {
+    "allow_http": "true",
+    "max_retries": "10",
+    "retry_timeout": "60s",
+    "backoff_config.init_backoff": "500ms",
+    "backoff_config.max_backoff": "5s",
+    "backoff_config.base": "2",
+}
+"""Options of the object store, repeated requests as in `stores.objects` among them; credentials and addresses come from
+the environment or the instance."""
 
 
 COLOURS: Final = re.compile(r"\x1b\[\d+m\W?")
