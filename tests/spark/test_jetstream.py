@@ -213,6 +213,22 @@ def test_stream_waits_for_a_server_that_restarts(plants: Plants, one_java: dict[
     plants.check_landed()
 
 
+def test_stream_begins_where_a_kill_left_unfinished_offsets(plants: Plants, one_java: dict[str, str]) -> None:
+    """Spark refuses to begin in a folder with files that a killed process was still writing."""
+    for folder in ("offsets", "commits"):
+        path = plants.target / "_wirebook" / "checkpoints" / "e" / folder
+        path.mkdir(parents=True)
+        (path / ".0.8a5e4c1d-0000-0000-0000-000000000000.tmp").write_text("v1\n")
+        (path / "..0.8a5e4c1d-0000-0000-0000-000000000000.tmp.crc").write_bytes(b"crc")
+    plants.send(range(1, 10))
+    lines, _ = run(one_java, plants.arguments("--available-now"))
+    assert lines[-1]["landed"] == 9
+    plants.send(range(11, 14))
+    lines, _ = run(one_java, plants.arguments("--available-now"))
+    assert lines[-1]["landed"] == 3
+    plants.check_landed()
+
+
 @pytest.mark.faults
 def test_killed_stream_lands_every_message_once(plants: Plants) -> None:
     """The driver is killed at random moments while messages arrive."""

@@ -25,6 +25,7 @@ from wirebook.landing.runs.target import Target
 from wirebook.landing.sources.dataframes import Identity, input_columns
 from wirebook.landing.stores.locations import Location, location_of
 from wirebook.problems import Problem, WirebookError
+from wirebook.spark.checkpoints import clear_unfinished
 from wirebook.spark.frames import run_frame
 from wirebook.spark.hadoop import hadoop_url, has_file_system
 from wirebook.spark.runner import SparkRunner
@@ -196,6 +197,7 @@ def _land_stream(
     loaded = job.load_catalog(catalog)
     if checkpoint is None:
         checkpoint = _default_checkpoint(frame.sparkSession, location_of(to), name)
+    clear_unfinished(checkpoint)
     target = Target(location_of(to))
 
     def land_one(batch: DataFrame, number: int) -> None:

@@ -28,6 +28,7 @@ from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.watch.figures import BatchFigures, RecentBatches
 from wirebook.problems import Problem, WirebookError
+from wirebook.spark.checkpoints import clear_unfinished
 from wirebook.spark.job import land_batch
 from wirebook.spark.runner import spark_failures
 from wirebook.spark.stream_sources import ReadLimits, StreamSource, messages_lost
@@ -238,6 +239,7 @@ def run_stream(
 def _start(spark: SparkSession, job: StreamJob, batches: _Batches) -> StreamingQuery:
     """Raises: missing-jars"""
     assert job.checkpoint is not None
+    clear_unfinished(job.checkpoint)
     frame = job.source.frame(spark, job.limits, job.checkpoint)
     writer = frame.writeStream.queryName(job.name).foreachBatch(batches.land)
     return writer.option("checkpointLocation", job.checkpoint).trigger(**job.trigger).start()
