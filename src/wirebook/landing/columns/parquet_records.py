@@ -112,7 +112,7 @@ class ParquetFields:
         """A mask of the rows in which a member is certainly valid."""
         if name not in MEMBERS[self._cls]:
             return np.zeros(len(column), bool)
-        if name in _PAIRS:
+        if name in PAIRS:
             return self._pairs(name).sound(nullable=self._cls is CLASSES["KAFKA"])
         if name in _SECTIONS:
             return np.array([value is not UNSURE for value in self._object(name)], bool)
@@ -293,7 +293,7 @@ def _body_section(column: pa.Array) -> Mask:
     return _texts(column) & mask_of(pc.is_in(_as_text(column)[0], pa.array(BODY_SECTIONS)))
 
 
-_PAIRS: Final = ("headers", "user_properties")
+PAIRS: Final = ("headers", "user_properties")
 _SECTIONS: Final = frozenset(SECTIONS)
 _CHECKS: Final[dict[str, Callable[[pa.Array], Mask]]] = {
     **dict.fromkeys(("endpoint", "method", "target", "topic", "subject", "reply-to"), _texts),

@@ -16,13 +16,13 @@ from wirebook.bindings.capture import MEMBERS
 from wirebook.bindings.parquet import UNITS, is_instant, object_of
 from wirebook.bindings.wire import CLASSES, Mqtt5Publish, MqttProperties
 from wirebook.landing.chunks import Chunk
+from wirebook.landing.columns.parquet_records import PAIRS
 from wirebook.landing.columns.slot_columns import Mask, Rows, mask_of
 from wirebook.landing.tables.json_text import json_objects
 
 __all__ = ["record_lines"]
 
-PAIRS = ("headers", "user_properties")
-NUMBERS = ("status", "partition", "offset", "qos")
+NUMBERS_AND_FLAGS = ("status", "partition", "offset", "qos", "retain")
 
 
 class _Unusual(Exception):
@@ -68,12 +68,10 @@ def _by_columns(batch: pa.RecordBatch) -> tuple[pa.BinaryArray, Mask]:
             members[name], is_right = _pairs(column)
         elif pa.types.is_timestamp(column.type):
             members[name], is_right = _times(column)
-        elif (name in NUMBERS and pa.types.is_integer(column.type)) or (
-            name == "retain" and pa.types.is_boolean(column.type)
-        ):
+        elif name in NUMBERS_AND_FLAGS:
+            if not (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
+                raise _Unusual
             members[name], is_right = column, np.ones(len(column), bool)
-        elif name in (*NUMBERS, "retain"):
-            raise _Unusual
         elif cls is Mqtt5Publish and name == "properties":
             members[name], is_right = _properties(column), np.ones(len(column), bool)
         elif name in SECTIONS:
