@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tests.landing import azure as azure_store
+from tests.landing import gcs as google_store
 from tests.landing.s3 import make_bucket, s3_server
 from tests.spark.shared_java import shared_java
 
@@ -69,6 +70,15 @@ def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def gcs() -> Iterator[str]:
+    """The address of a Google Cloud Storage server, to which the environment leads."""
+    if google_store.PROGRAM is None:
+        pytest.skip("needs `fake-gcs-server` on the PATH (go install github.com/fsouza/fake-gcs-server@v1.56.1)")
+    with google_store.gcs_server() as environment, variables_set(environment):
+        yield google_store.address_in(environment)
+
+
 @pytest.fixture
 def bucket(s3: str) -> str:
     """The URL of a new bucket."""
@@ -83,6 +93,20 @@ def container(azure: None) -> str:
     name = f"bucket{next(BUCKETS)}"
     azure_store.make_container(name)
     return f"abfss://{name}@{azure_store.ACCOUNT}.dfs.core.windows.net"
+
+
+@pytest.fixture
+def google_bucket(gcs: str) -> str:
+    """The URL of a new bucket of Google Cloud Storage."""
+    name = f"bucket{next(BUCKETS)}"
+    google_store.make_bucket(gcs, name)
+    return f"gs://{name}"
+
+
+@pytest.fixture(params=["bucket", "container", "google_bucket"])
+def store(request: pytest.FixtureRequest) -> str:
+    """The URL of a bucket of S3, a container of Azure, or a bucket of Google Cloud Storage."""
+    return str(request.getfixturevalue(request.param))
 
 
 def pytest_collection_finish() -> None:

@@ -200,9 +200,9 @@ def test_killed_gateway_loses_no_acknowledged_message(catalog: Path, tmp_path: P
 @pytest.mark.faults
 @pytest.mark.xdist_group("s3")
 def test_killed_gateway_loses_nothing_that_it_wrote_to_a_store(
-    catalog: Path, tmp_path: Path, port: int, bucket: str
+    catalog: Path, tmp_path: Path, port: int, store: str
 ) -> None:
-    folder = f"{bucket}/captured"
+    folder = f"{store}/captured"
     clients = Clients(port)
     try:
         for _ in range(KILLS):

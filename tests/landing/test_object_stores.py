@@ -1,4 +1,4 @@
-"""Sources and targets in an object store, on a real S3 server: the guarantees of a folder hold there too."""
+"""Sources and targets in an object store, on servers of each kind: the guarantees of a folder hold there too."""
 
 from __future__ import annotations
 
@@ -25,12 +25,6 @@ from wirebook.landing.stores.locations import location_of
 from wirebook.problems import WirebookError
 
 pytestmark = pytest.mark.xdist_group("s3")
-
-
-@pytest.fixture(params=["bucket", "container"])
-def store(request: pytest.FixtureRequest) -> str:
-    """The URL of a bucket of S3, or of a container of Azure."""
-    return str(request.getfixturevalue(request.param))
 
 
 @pytest.fixture
