@@ -171,9 +171,13 @@ class Batches:
         self.table_format.check(root)
 
     def _own_name(self, name: str) -> str:
-        """As in `TableFormat`. In a dry run a new target has no catalogue."""
-        has_place = "." in name and (self.target.exists or not self.settings.dry_run)
-        return self.table_format.own_name(self.target.root, name) if has_place else name
+        """As in `TableFormat`."""
+        return self.table_format.own_name(self.target.root, name) if "." in name and self._has_catalogue else name
+
+    @property
+    def _has_catalogue(self) -> bool:
+        """Whether the target can have a catalogue of tables: in a dry run, a new target has none."""
+        return self.target.exists or not self.settings.dry_run
 
     def take_number(self) -> int:
         """The number of the next batch."""
@@ -225,8 +229,7 @@ class Batches:
     def _namespace(self) -> str:
         """As in `TableFormat`, if settings name levels."""
         has_levels = any("." in (options.name or "") for options in self._table_settings)
-        has_place = has_levels and (self.target.exists or not self.settings.dry_run)
-        return self.table_format.namespace(self.target.root) if has_place else ""
+        return self.table_format.namespace(self.target.root) if has_levels and self._has_catalogue else ""
 
     def _traits(
         self,
@@ -406,24 +409,25 @@ class Batches:
         Raises: not-conserved
         """
         check = check_replayed if pending.chosen else check_conservation
+        endpoints = self._by_endpoint(pending, results)
         if self.settings.dry_run:
             check(results, total_counts(result.rows for result in results))
         elif not entries and not any(result.files for result in results):
             self.target.abandon(pending.batch)
         else:
-            manifest = self._manifest(pending, entries, results, check)
+            manifest = self._manifest(pending, entries, results, endpoints, check)
             self.target.commit(manifest)
             self._history.add(manifest)
             self.target.finish(manifest)
             if manifest.seen is not None:
                 delete_unneeded(self.target.records, manifest.seen)
             if self.settings.on_batch:
-                report = Report(problems=self.target.problems, endpoints=Counter(manifest.endpoints))
+                report = Report(problems=self.target.problems, endpoints=Counter(endpoints))
                 report.add(results)
                 report.seconds = time.monotonic() - self._start_clock(pending.batch)[1]
                 self.settings.on_batch(CommittedBatch(manifest, report))
         self.report.add(results)
-        self.report.endpoints.update(self._by_endpoint(pending, results))
+        self.report.endpoints.update(endpoints)
 
     def _start_clock(self, batch: int) -> tuple[datetime, float]:
         """When this run began the batch: now, unless it has begun it before."""
@@ -432,7 +436,12 @@ class Batches:
         return self._begun[1:]
 
     def _manifest(
-        self, pending: PendingBatch, entries: list[LedgerEntry], results: list[TaskResult], check: Check
+        self,
+        pending: PendingBatch,
+        entries: list[LedgerEntry],
+        results: list[TaskResult],
+        endpoints: dict[str, int],
+        check: Check,
     ) -> Manifest:
         files = [file for result in results for file in result.files]
         staging = self.target.staging(pending.batch)
@@ -468,7 +477,7 @@ class Batches:
             read=sum(result.read for result in results),
             empty=sum(result.empty for result in results),
             outcomes=dict(total_counts(result.outcomes for result in results)),
-            endpoints=self._by_endpoint(pending, results),
+            endpoints=endpoints,
             late=sum(result.late for result in results),
             run=run,
         )

@@ -11,7 +11,7 @@ from wirebook.landing.chunks import BlockTables, Chunk, Landed, Numbers, TableBl
 
 __all__ = ["JoinedChunks"]
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 16 << 20
 """Bytes of records that land as one; a chunk that has so many lands alone."""
 MAX_RECORDS = 1 << 16
 

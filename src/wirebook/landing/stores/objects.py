@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OBJECTS_AT_ONCE",
+    "RETRY_OPTIONS",
     "ObjectChanged",
     "ObjectPath",
     "ObjectReader",
@@ -36,6 +37,14 @@ RETRIES: Final[Any] = {
     "backoff": {"init_backoff": timedelta(seconds=0.5), "max_backoff": timedelta(seconds=5), "base": 2},
 }
 """Requests that a store does not answer, or answers with 5xx, are repeated for 10 to 20 seconds."""
+RETRY_OPTIONS: Final = {
+    "max_retries": str(RETRIES["max_retries"]),
+    "retry_timeout": f"{RETRIES['retry_timeout'].total_seconds():g}s",
+    "backoff_config.init_backoff": f"{RETRIES['backoff']['init_backoff'].total_seconds() * 1000:g}ms",
+    "backoff_config.max_backoff": f"{RETRIES['backoff']['max_backoff'].total_seconds():g}s",
+    "backoff_config.base": str(RETRIES["backoff"]["base"]),
+}
+"""The same as options of a store in `deltalake`."""
 OBJECTS_AT_ONCE: Final = 16
 """How many small objects are read at once."""
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
-from wirebook.landing.stores.objects import store_failed
+from wirebook.landing.stores.objects import RETRY_OPTIONS, store_failed
 from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.delta_append import APPLICATION, LogEnd, has_checkpoint
 from wirebook.landing.tables.delta_statistics import file_statistics
@@ -52,18 +52,8 @@ GUARDS: Final = {"delta.invariants", "delta.generationExpression"}
 NOT_OURS: Final = "it was not made by Wirebook. Name it in the settings of tables, so that the rows are added to it"
 CHECKPOINTS = threading.Lock()
 """Held by the thread that writes a checkpoint: each takes memory for all files of its table."""
-STORAGE = {
-    "allow_http": "true",
-    "max_retries": "10",
-    "retry_timeout": "60s",
-    "backoff_config.init_backoff": "500ms",
-    "backoff_config.max_backoff": "5s",
-    "backoff_config.base": "2",
-}
-"""Options of the object store, repeated requests as in `stores.objects` among them; credentials and addresses come from
-the environment or the instance."""
-
-
+STORAGE: Final = {"allow_http": "true", **RETRY_OPTIONS}
+"""Options of the object store; credentials and addresses come from the environment or the instance."""
 COLOURS: Final = re.compile(r"\x1b\[\d+m\W?")
 """What `deltalake` puts before the lines of its errors."""
 
