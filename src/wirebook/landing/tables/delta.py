@@ -231,7 +231,7 @@ def _append(
 
     Raises: CommitFailed, OSError, DeltaError
     """
-    from deltalake import Field, PostCommitHookProperties, Schema, write_deltalake  # noqa: PLC0415
+    from deltalake import write_deltalake  # noqa: PLC0415
 
     if not traits.is_named and table.transaction_version(APPLICATION) is None:
         raise CommitFailed(NOT_OURS)
@@ -242,6 +242,37 @@ def _append(
         columns = schema.append(pa.field(traits.day.column, pa.date32()))
     columns = _columns_of(table, columns)
     is_plain = not is_guarded and columns.types == _as_delta(schema).types
+    _alter(table, columns, traits)
+    if is_plain:
+        place_files(folder, files)
+        table.create_write_transaction(
+            _add_actions(_actions(folder, files, traits.day)),
+            "append",
+            table.schema(),
+            partition_by=table.metadata().partition_columns or None,
+            **_commit_options(batch),
+        )
+        return True
+    written = [staged_or_placed(file, folder) for file in files]
+    check_values(written, [name for name in schema.names if name in known and not known[name].nullable])
+    table.update_incremental()
+    parts = (part for rows in rows_in(written, columns, traits.day) for part in rows.to_batches())
+    reader = pa.RecordBatchReader.from_batches(columns, parts)
+    write_deltalake(table, reader, mode="append", schema_mode="merge", **_commit_options(batch))
+    for file in written:
+        file.unlink()
+    return False
+
+
+def _alter(table: DeltaTable, columns: pa.Schema, traits: TableTraits) -> None:
+    """Add columns and comments that the table lacks, and set its description and properties. What others have
+    described in a table that settings name stays.
+
+    Raises: DeltaError
+    """
+    from deltalake import Field, Schema  # noqa: PLC0415
+
+    known = {field.name: field for field in table.schema().fields}
     added = []
     for field in Schema.from_arrow(with_comments(columns, traits.comments, b"comment")).fields:
         old, comment = known.get(field.name), field.metadata.get("comment")
@@ -263,34 +294,6 @@ def _append(
         name: value for name, value in traits.properties.items() if current.configuration.get(name) != value
     }:
         table.alter.set_table_properties(changed)
-    hooks = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-    if is_plain:
-        place_files(folder, files)
-        table.create_write_transaction(
-            _add_actions(_actions(folder, files, traits.day)),
-            "append",
-            table.schema(),
-            partition_by=current.partition_columns or None,
-            commit_properties=_properties(batch),
-            post_commithook_properties=hooks,
-        )
-        return True
-    table.update_incremental()
-    written = [staged_or_placed(file, folder) for file in files]
-    check_values(written, [name for name in schema.names if name in known and not known[name].nullable])
-    parts = (part for rows in rows_in(written, columns, traits.day) for part in rows.to_batches())
-    reader = pa.RecordBatchReader.from_batches(columns, parts)
-    write_deltalake(
-        table,
-        reader,
-        mode="append",
-        schema_mode="merge",
-        commit_properties=_properties(batch),
-        post_commithook_properties=hooks,
-    )
-    for file in written:
-        file.unlink()
-    return False
 
 
 def _as_delta(schema: pa.Schema) -> pa.Schema:
@@ -332,6 +335,14 @@ def _write_checkpoint(table: DeltaTable) -> None:
     """Write a checkpoint of the loaded version, and delete the files of the log whose retention is over."""
     table.create_checkpoint()
     table.cleanup_metadata()
+
+
+def _commit_options(batch: int) -> dict[str, Any]:
+    """The options of a transaction that adds the rows of a batch."""
+    from deltalake import PostCommitHookProperties  # noqa: PLC0415
+
+    hooks = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+    return {"commit_properties": _properties(batch), "post_commithook_properties": hooks}
 
 
 def _properties(batch: int) -> Any:
