@@ -41,6 +41,7 @@ class Table:
 
         with mock.patch("deltalake.DeltaTable", Counted):
             self.format.commit(TablePlace(self.folder.parent, self.folder.name), batch, [file], schema, traits)
+            self.format.wait()
 
     def numbers(self) -> list[int]:
         return sorted(DeltaTable(self.folder).to_pyarrow_table()["n"].to_pylist())
@@ -161,6 +162,15 @@ def test_interval_of_checkpoints_is_a_property_of_the_table(table: Table) -> Non
     first, *others = checkpoints(table.folder)
     assert others
     assert {version % 5 for version in others} == {first % 5}
+
+
+def test_failed_checkpoint_stops_nothing(table: Table) -> None:
+    with mock.patch.object(DeltaTable, "create_checkpoint", side_effect=OSError("disk full")) as failing:
+        for batch in range(3, 104):
+            table.commit(batch)
+    assert failing.called
+    assert checkpoints(table.folder) == []
+    assert table.numbers() == [*range(1, 104)]
 
 
 def checkpoints(folder: Path) -> list[int]:

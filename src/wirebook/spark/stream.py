@@ -171,6 +171,10 @@ class _Batches:
         with self._running:
             pass
 
+    def wait(self) -> None:
+        """Wait for what the batches have left to be done meanwhile."""
+        self._target.wait()
+
 
 def run_stream(
     spark: SparkSession,
@@ -233,6 +237,7 @@ def run_stream(
             if stop.is_set():
                 break
             query = _start(spark, job, batches)
+        batches.wait()
     return total
 
 

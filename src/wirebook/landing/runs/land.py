@@ -63,6 +63,7 @@ def land_files(
         run.recover()
         run.land(source)
         run.report.problems += target.problems
+        target.wait()
     run.report.seconds = time.monotonic() - started
     return run.report
 

@@ -69,6 +69,7 @@ def replay_dead_letters(
             _replay(batches, chosen, splits)
         batches.report.skipped = dead_letters - (batches.report.read - before)
         batches.report.problems += target.problems
+        target.wait()
     batches.report.seconds = time.monotonic() - started
     return batches.report
 

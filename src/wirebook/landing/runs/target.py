@@ -294,6 +294,11 @@ class Target:
             self._manifests.pack(manifest.batch - PACK_SIZE)
         self.at("finished")
 
+    def wait(self) -> None:
+        """Wait for what the commits of this process have left to be done meanwhile, such as checkpoints."""
+        for table_format in FORMATS.values():
+            table_format.wait()
+
     def _finish_aside(self, manifest: Manifest, traits_of: Callable[[TableEntry], TableTraits]) -> Counter[str]:
         """Try the tables again whose files of a batch were set aside; returns the rows that have landed by table."""
         names = self._read_aside(manifest.batch)

@@ -8,7 +8,6 @@ Spec: docs/land.md#delta-lake; docs/decisions/0059
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,9 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
-from wirebook.landing.stores.objects import RETRY_OPTIONS, store_failed
+from wirebook.landing.stores.objects import store_failed
 from wirebook.landing.tables.comments import with_comments
-from wirebook.landing.tables.delta_append import APPLICATION, LogEnd, has_checkpoint
+from wirebook.landing.tables.delta_append import APPLICATION, LogEnd
+from wirebook.landing.tables.delta_checkpoints import STORAGE, Checkpoints, has_checkpoint, write_checkpoint
 from wirebook.landing.tables.delta_statistics import file_statistics
 from wirebook.landing.tables.evolution import evolve
 from wirebook.landing.tables.existing import check_columns, check_values, rows_in
@@ -50,10 +50,6 @@ __all__ = ["DeltaFormat"]
 GUARDS: Final = {"delta.invariants", "delta.generationExpression"}
 """Metadata of columns whose values must be checked or computed."""
 NOT_OURS: Final = "it was not made by Wirebook. Name it in the settings of tables, so that the rows are added to it"
-CHECKPOINTS = threading.Lock()
-"""Held by the thread that writes a checkpoint: each takes memory for all files of its table."""
-STORAGE: Final = {"allow_http": "true", **RETRY_OPTIONS}
-"""Options of the object store; credentials and addresses come from the environment or the instance."""
 COLOURS: Final = re.compile(r"\x1b\[\d+m\W?")
 """What `deltalake` puts before the lines of its errors."""
 
@@ -65,6 +61,7 @@ class DeltaFormat(ParquetFormat):
 
     def __init__(self) -> None:
         self._ends: dict[Location, LogEnd] = {}
+        self._checkpoints = Checkpoints()
 
     def check(self, root: Location) -> None:  # noqa: ARG002 (any)
         library("deltalake")
@@ -108,8 +105,7 @@ class DeltaFormat(ParquetFormat):
                 if end.append(batch, _actions(folder, files, traits.day), schema, traits):
                     self._ends[folder] = end
                     if end.has_checkpoint:
-                        with CHECKPOINTS:
-                            _write_checkpoint(DeltaTable(str(folder), storage_options=STORAGE))
+                        self._checkpoints.request(folder)
                     return
             try:
                 table = DeltaTable(str(folder), storage_options=STORAGE)
@@ -120,11 +116,10 @@ class DeltaFormat(ParquetFormat):
                 if (table.transaction_version(APPLICATION) or 0) < batch:
                     due = has_checkpoint(folder.name, table.version() + 1, table.metadata().configuration)
                     is_plain = _append(table, batch, files, schema=schema, traits=traits, folder=folder)
-                    if due or (isinstance(folder, Path) and is_plain):
-                        table.update_incremental()
                     if due:
-                        _write_checkpoint(table)
+                        self._checkpoints.request(folder)
                     if isinstance(folder, Path) and is_plain:
+                        table.update_incremental()
                         new_end = LogEnd.of(folder / "_delta_log", table, batch, schema, traits)
         except (DeltaError, OSError) as error:
             if not _has_batch(folder, batch):  # else only the answer of the store was lost
@@ -132,6 +127,9 @@ class DeltaFormat(ParquetFormat):
         sync_new(folder / "_delta_log", started)
         if new_end is not None:
             self._ends[folder] = new_end
+
+    def wait(self) -> None:
+        self._checkpoints.wait()
 
     def files(self, place: TablePlace) -> list[Location]:
         from deltalake import DeltaTable  # noqa: PLC0415
@@ -158,7 +156,7 @@ class DeltaFormat(ParquetFormat):
         elif options.compacts and _small_files(table, options.target_bytes):
             compacted = table.optimize.compact(target_size=options.target_bytes)["numFilesRemoved"]
         if not options.dry_run:
-            _write_checkpoint(table)
+            write_checkpoint(table)
         deleted = table.vacuum(options.retain_hours, options.dry_run, enforce_retention_duration=False, full=True)
         return Upkeep(place.name, files, compacted, len(deleted))
 
@@ -329,12 +327,6 @@ def _is_guarded(table: DeltaTable, traits: TableTraits) -> bool:
         or any(name.startswith("delta.constraints.") for name in metadata.configuration)
         or any(not field.nullable or GUARDS & field.metadata.keys() for field in table.schema().fields)
     )
-
-
-def _write_checkpoint(table: DeltaTable) -> None:
-    """Write a checkpoint of the loaded version, and delete the files of the log whose retention is over."""
-    table.create_checkpoint()
-    table.cleanup_metadata()
 
 
 def _commit_options(batch: int) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 `deltalake` reads a whole table for each transaction: its cost grows with the files of the table, and a stream commits
 many tables a second. Here a transaction that only adds files is one file of the log, which must not exist yet.
 Whatever else a table may need is left to `deltalake`: its first transaction in a run, new columns, comments or
-properties, table features, and tables to which another program has written. Each table has its checkpoint in another
-batch than most others, so that no batch has to write those of all tables.
+properties, table features, and tables to which another program has written.
 
 Spec: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries; docs/decisions/0210
 """
@@ -14,7 +13,6 @@ from __future__ import annotations
 import os
 import time
 import uuid
-import zlib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -24,12 +22,13 @@ import orjson
 import pyarrow as pa
 
 from wirebook.landing.stores.records import sync_folder, write_durably
+from wirebook.landing.tables.delta_checkpoints import has_checkpoint
 from wirebook.landing.tables.formats import TableTraits
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-__all__ = ["APPLICATION", "LogEnd", "has_checkpoint"]
+__all__ = ["APPLICATION", "LogEnd"]
 
 APPLICATION: Final = "wirebook"
 """The name of the transactions, whose version is the number of the batch."""
@@ -37,15 +36,6 @@ ENGINE: Final = f"wirebook/{version_of('wirebook')}"
 
 WRITER_VERSION: Final = 2
 """The highest version of the protocol for writers whose features an append cannot violate: later ones have more."""
-CHECKPOINT_INTERVAL: Final = 100
-"""How many versions are between two checkpoints, unless the table says otherwise."""
-
-
-def has_checkpoint(folder: str, version: int, configuration: Mapping[str, str | None]) -> bool:
-    """Whether a version of the table in the folder of this name gets a checkpoint. The versions of tables that are
-    written in the same batches differ."""
-    interval = int(configuration.get("delta.checkpointInterval") or CHECKPOINT_INTERVAL)
-    return version > 0 and (version + zlib.crc32(folder.encode())) % interval == 0
 
 
 class LogEnd:

@@ -211,6 +211,9 @@ class TableFormat(Protocol):
         Raises: OSError, CommitFailed
         """
 
+    def wait(self) -> None:
+        """Wait for what commits have left to be done meanwhile."""
+
     def files(self, place: TablePlace) -> list[Location]:
         """The files that are part of the table, sorted by name, which is batch order."""
 
@@ -226,7 +229,7 @@ class ParquetFormat:
 
     name = "parquet"
     suffix = ".parquet"
-    tables_at_once = 8
+    tables_at_once = 16
 
     def own_name(self, root: Location, name: str) -> str:  # noqa: ARG002
         return name
@@ -275,6 +278,9 @@ class ParquetFormat:
             by_folder.setdefault(folder / f"{column}={value}" if column else folder, []).append(file)
         for subfolder, placed in by_folder.items():
             place_files(subfolder, placed)
+
+    def wait(self) -> None:
+        pass
 
     def files(self, place: TablePlace) -> list[Location]:
         folder = place.folder
