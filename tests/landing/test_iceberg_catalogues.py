@@ -1,4 +1,5 @@
-"""Iceberg tables in catalogues of a team: REST and SQL, on files and on S3, with other writers beside Wirebook."""
+"""Iceberg tables in catalogues of a team: REST, SQL, Glue and Hive, on files and on S3, with other writers beside
+Wirebook."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
+from socket import create_server
 from typing import Any
 
 import msgspec
@@ -21,6 +23,7 @@ import pyarrow as pa
 import pytest
 from extensions import load
 
+from tests.brokers.hive_metastore import hive_metastore
 from tests.brokers.iceberg_rest import rest_catalog
 from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
 from tests.landing.test_table_settings import OTHER, PAID, PLACED, Shop, event, registry
@@ -41,6 +44,7 @@ pytestmark = pytest.mark.xdist_group("iceberg")
 NUMBERS = count()
 SECRET = "never-shown-4711"
 OPEN: list[Any] = []
+ONE_LEVEL = ("glue", "hive")  # of namespaces
 LAKES = ("sql-file", "sql-s3", "rest-file", "rest-s3")
 
 
@@ -60,6 +64,13 @@ def rest(s3: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a metastore of Hive."""
+    with hive_metastore(tmp_path_factory.mktemp("hive")) as url:
+        yield url
+
+
 @pytest.fixture
 def lake(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
     """A workspace whose tables are in a namespace of a catalogue, which has a name of its own in each test."""
@@ -75,13 +86,17 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         request.getfixturevalue("s3")  # moto has Glue too
         monkeypatch.setenv(f"{prefix}TYPE", "glue")
         monkeypatch.setenv(f"{prefix}GLUE__REGION", os.environ["AWS_REGION"])
+    elif kind == "hive":
+        monkeypatch.setenv(f"{prefix}URI", request.getfixturevalue("hive"))
+        monkeypatch.setenv(f"{prefix}TYPE", "hive")
+        monkeypatch.setenv(f"{prefix}HIVE__HIVE2_COMPATIBLE", "true")
     else:
         monkeypatch.setenv(f"{prefix}URI", request.getfixturevalue("rest"))
         monkeypatch.setenv(f"{prefix}TOKEN", SECRET)
     to = f"{request.getfixturevalue('bucket')}/tables" if store == "s3" else None
     workspace = Workspace(tmp_path, to)
     workspace.settings.iceberg_catalog = f"lake{number}"
-    workspace.settings.iceberg_namespace = f"n{number}" if kind == "glue" else f"shop.n{number}"  # Glue has one level
+    workspace.settings.iceberg_namespace = f"n{number}" if kind in ONE_LEVEL else f"shop.n{number}"
     yield workspace
     if iceberg_catalog._connected.cache_info().currsize:
         iceberg_catalog._connected(workspace.settings.iceberg_catalog).close()
@@ -132,7 +147,7 @@ def later(lake: Workspace) -> dict[str, None]:
 # -- landing ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lake", [*LAKES, "glue-s3"], indirect=True)
+@pytest.mark.parametrize("lake", [*LAKES, "glue-s3", "hive-file"], indirect=True)
 def test_catalogue_is_named_once(lake: Workspace) -> None:
     lake.write("one", lines(20) + b"bad\n")
     assert lake.land().read == 21
@@ -244,7 +259,7 @@ def test_rule_that_gives_the_namespace_of_the_target(lake: Workspace) -> None:
     assert opened(lake, "paid").scan().to_arrow().num_rows == 1
 
 
-@pytest.mark.parametrize("lake", ["sql-s3", "rest-file"], indirect=True)
+@pytest.mark.parametrize("lake", ["sql-s3", "rest-file", "hive-file"], indirect=True)
 def test_table_of_the_team_takes_rows_if_the_settings_name_it(lake: Workspace) -> None:
     shop, other = TeamShop(lake), other_catalog(lake)
     name = f"mart_{shop.catalog}.payments"
@@ -307,7 +322,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, action: Callable[[Any], None]) ->
     return attempts
 
 
-@pytest.mark.parametrize("lake", ["sql-file", "rest-file"], indirect=True)
+@pytest.mark.parametrize("lake", ["sql-file", "rest-file", "hive-file"], indirect=True)
 def test_commit_of_another_writer_loses_and_doubles_nothing(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.write("1", lines(20))
     lake.land()
@@ -381,7 +396,7 @@ for number in range(6):
 """
 
 
-@pytest.mark.parametrize("lake", ["rest-file"], indirect=True)
+@pytest.mark.parametrize("lake", ["rest-file", "hive-file"], indirect=True)
 def test_landing_beside_a_busy_writer(lake: Workspace) -> None:
     lake.write("1", lines(20))
     lake.land()
@@ -396,7 +411,7 @@ def test_landing_beside_a_busy_writer(lake: Workspace) -> None:
     check(lake, 10 + 40 + 6, ("a",))
 
 
-@pytest.mark.parametrize("lake", ["rest-s3", "glue-s3"], indirect=True)
+@pytest.mark.parametrize("lake", ["rest-s3", "glue-s3", "hive-file"], indirect=True)
 def test_kill_loses_and_doubles_nothing(lake: Workspace) -> None:
     expected = lake.write_two_files()
     named = {"iceberg_catalog": lake.settings.iceberg_catalog, "iceberg_namespace": lake.settings.iceberg_namespace}
@@ -594,6 +609,47 @@ def test_catalogue_that_is_silent_is_not_awaited_for_ever(lake: Workspace, monke
             lake.land()
         released.set()
         server.shutdown()
+
+
+@pytest.mark.parametrize("lake", ["hive-file"], indirect=True)
+def test_metastore_that_is_silent_is_not_awaited_for_ever(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(iceberg_catalog, "ANSWER_SECONDS", 0.2)
+    with create_server(("127.0.0.1", 0)) as server:
+        variable = f"PYICEBERG_CATALOG__{str(lake.settings.iceberg_catalog).upper()}__URI"
+        monkeypatch.setenv(variable, f"thrift://127.0.0.1:{server.getsockname()[1]}")
+        lake.write("1", lines(2))
+        with pytest.raises(WirebookError, match=r"iceberg-catalog-failed: .*read timeout"):
+            lake.land()
+
+
+@pytest.mark.parametrize("lake", ["hive-file"], indirect=True)
+def test_table_that_a_killed_process_has_locked_takes_its_rows_later(
+    lake: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hive_metastore.ttypes import UnlockRequest
+
+    lake.write("1", lines(20))
+    lake.land()
+    monkeypatch.setattr(iceberg, "PAUSES", (0.1, 0.1))
+    other = other_catalog(lake)
+    with other._client as client:
+        lock = client.lock(other._create_lock_request(lake.settings.iceberg_namespace, "a"))
+    lake.write("2", lines(20, pad="2"))
+    (problem,) = lake.land().problems
+    assert problem.code == "table-set-aside"
+    assert "Failed to acquire lock" in problem.message
+    with other._client as client:
+        client.unlock(UnlockRequest(lockid=lock.lockid))
+    assert lake.land().recovered == {"a": 10}
+    check(lake, 40, ("a", "b"))
+
+
+@pytest.mark.parametrize("lake", ["hive-file"], indirect=True)
+def test_namespace_with_levels_in_a_metastore_is_an_error(lake: Workspace) -> None:
+    lake.settings.iceberg_namespace = "shop.eu"
+    lake.write("1", lines(2))
+    with pytest.raises(WirebookError, match=r"iceberg-catalog-failed: .*hierarchical namespaces are not supported"):
+        lake.land()
 
 
 def test_outage_while_a_batch_enters_its_tables(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -59,7 +59,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 MAX_REASON: Final = 300
 CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 120
-"""How long a REST catalogue may take for an answer; a commit to a large table may take a minute."""
+"""How long a REST catalogue or a Hive metastore may take for an answer; a commit to a large table may take a minute."""
 FILE_IO: Final = {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
 """By default PyIceberg reads Azure with a package that it does not require."""
 FROM_ENVIRONMENT: Final = {
@@ -340,7 +340,20 @@ def _connected(name: str) -> Catalog:
     session: Any = getattr(catalog, "_session", None)  # of a REST catalogue; its requests would wait for ever
     if session is not None:
         session.request = partial(session.request, timeout=(CONNECT_SECONDS, ANSWER_SECONDS))
+    client: Any = getattr(catalog, "_client", None)  # of a Hive catalogue, which would wait for ever too
+    if hasattr(client, "_init_thrift_transport"):
+        client._init_thrift_transport = partial(_with_timeout, client._init_thrift_transport)
+        client._transport = client._init_thrift_transport()
     return catalog
+
+
+def _with_timeout(connect: Callable[[], Any]) -> Any:
+    """A connection to a Hive metastore, whose socket gets a timeout: PyIceberg has no setting for it."""
+    transport = connect()
+    for part in vars(transport).values():
+        if hasattr(part, "setTimeout"):
+            part.setTimeout(ANSWER_SECONDS * 1000)
+    return transport
 
 
 def _settings(name: str) -> dict[str, Any]:
