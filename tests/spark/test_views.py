@@ -186,6 +186,21 @@ def test_statements_for_an_object_store_have_the_urls_of_their_dialect(tmp_path:
     assert f"FROM delta.`s3a{folder}`" in view_statements(shop.to, "spark")[0]
 
 
+@pytest.mark.xdist_group("s3")
+@pytest.mark.parametrize("provider", ["credential_chain", "config, KEY_ID 'tests', SECRET 'never-shown'"])
+def test_duckdb_reads_tables_in_an_object_store(tmp_path: Path, s3: str, bucket: str, provider: str) -> None:
+    shop = Shop(tmp_path)
+    shop.to = f"{bucket}/lake"
+    shop.land(registry(PAID), event(PAID, 7), event(PAID, 8))
+    (statement,) = view_statements(shop.to, "duckdb")
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
+        load(connection, "httpfs", "aws", "delta")
+        place = f"REGION 'us-east-1', ENDPOINT '{s3.removeprefix('http://')}', URL_STYLE path, USE_SSL false"
+        connection.execute(f"CREATE SECRET (TYPE s3, PROVIDER {provider}, {place})")
+        connection.execute(statement)
+        assert connection.execute("SELECT n FROM shop_orders__paid ORDER BY n").fetchall() == [(7,), (8,)]
+
+
 def test_unknown_table_is_reported(workspace: Any) -> None:
     land_edges(workspace)
     with pytest.raises(WirebookError, match="unknown-table"):

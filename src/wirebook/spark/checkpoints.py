@@ -1,10 +1,8 @@
-"""Checkpoints of streaming queries, in folders of this machine."""
+"""Checkpoints of streaming queries, in folders of this machine and in object stores."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from wirebook.landing.stores.locations import AnyPath, location_of
+from wirebook.landing.stores.locations import AnyPath, files_in, location_of
 from wirebook.problems import WirebookError
 
 __all__ = ["clear_unfinished"]
@@ -15,10 +13,9 @@ def clear_unfinished(checkpoint: AnyPath) -> None:
     first batch beside them."""
     try:
         folder = location_of(checkpoint)
-    except WirebookError:  # a file system of Hadoop
+        files = [folder / log / name for log in ("offsets", "commits") for name in files_in(folder / log)]
+        if all(file.name.startswith(".") for file in files):
+            for file in files:
+                file.unlink()
+    except WirebookError:  # a file system of Hadoop, or a store that only Spark reaches
         return
-    logs = [folder / "offsets", folder / "commits"] if isinstance(folder, Path) else []
-    files = [file for log in logs if log.is_dir() for file in log.iterdir()]
-    if all(file.name.startswith(".") for file in files):
-        for file in files:
-            file.unlink()

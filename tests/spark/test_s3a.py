@@ -1,0 +1,96 @@
+"""Hadoop's file system of S3 beside Wirebook: checkpoints of streams, and Spark's own reader of Delta Lake.
+
+Its jars are fetched from Maven Central (640 MB), so this runs only when WIREBOOK_SPARK_PACKAGES is set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark.test_land_spark import CATALOGUE, event
+from wirebook.landing.stores.locations import location_of
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.xdist_group("s3"),
+    pytest.mark.skipif("WIREBOOK_SPARK_PACKAGES" not in os.environ, reason="set WIREBOOK_SPARK_PACKAGES to fetch jars"),
+]
+
+PACKAGES = "org.apache.hadoop:hadoop-aws:3.4.2,io.delta:delta-spark_4.1_2.13:4.4.0"
+PROGRAM = """
+import json, os, signal, sys
+from wirebook.spark import land
+from wirebook.spark.session import session
+from wirebook.spark.views import view_statements
+from wirebook.landing.report.show import tables_in
+from wirebook.landing.stores.locations import location_of
+
+source, catalogue, to, packages, dies = sys.argv[1:]
+settings = {
+    "spark.jars.packages": packages,
+    "spark.hadoop.fs.s3a.endpoint": os.environ["AWS_ENDPOINT_URL"],
+    "spark.hadoop.fs.s3a.endpoint.region": os.environ["AWS_REGION"],
+    "spark.hadoop.fs.s3a.path.style.access": "true",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+spark = session(cores=2, settings=settings)
+stream = spark.readStream.option("maxFilesPerTrigger", 1).text(source)
+at = location_of(to) / "_wirebook" / "checkpoint"
+
+import wirebook.spark.job as job
+land_batch = job.land_batch
+
+def land_and_die(batch, number, *rest, **options):
+    land_batch(batch, number, *rest, **options)
+    if number == int(dies):
+        os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+job.land_batch = land_and_die
+land(stream, catalogue, to, trigger={"availableNow": True}).awaitTermination()
+results = {
+    "rows": {table.name: table.rows for table in tables_in(to)},
+    "checkpoint": sorted({str(path)[len(str(at)) + 1:].split("/")[0] for path, _ in at.below()}),
+}
+for statement in view_statements(to, "spark", ["g__seen"]):
+    spark.sql(statement)
+results["view"] = spark.table("g__seen").selectExpr("count(*)", "count(DISTINCT _file, _line)").collect()[0]
+print("found", json.dumps(results))
+"""
+
+
+def run(source: Path, catalogue: Path, to: str, dies: int = -1) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", PROGRAM, str(source), str(catalogue), to, PACKAGES, str(dies)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def found(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    lines = [line for line in done.stdout.splitlines() if line.startswith("found ")]
+    assert lines, done.stderr[-5000:]
+    return dict(json.loads(lines[0][6:]))
+
+
+def test_killed_stream_continues_from_its_checkpoint_in_the_store(tmp_path: Path, bucket: str) -> None:
+    source, catalogue, to = tmp_path / "source", tmp_path / "catalogue.json", f"{bucket}/lake"
+    source.mkdir()
+    catalogue.write_text(json.dumps(CATALOGUE))
+    for number in range(3):
+        events = [event(number * 10 + n) for n in range(10)]
+        (source / f"{number}.txt").write_text("".join(json.dumps(item) + "\n" for item in events))
+    # What a process leaves behind that is killed while it writes the offsets of the first batch.
+    (location_of(to) / "_wirebook" / "checkpoint" / "offsets" / ".0.0d1c-4f.tmp").write_bytes(b"v1\n")
+    done = run(source, catalogue, to, dies=1)
+    assert done.returncode == -9, done.stderr[-5000:]
+    results = found(run(source, catalogue, to))
+    assert results["rows"] == {"g__seen": 30}
+    assert results["view"] == [30, 30]
+    assert {"commits", "metadata", "offsets", "sources"} <= {*results["checkpoint"]}
