@@ -93,6 +93,16 @@ def test_land_on_spark(folder: Folder, one_java: dict[str, str], disk: Path) -> 
     folder.check_landed()
 
 
+@pytest.mark.spark
+def test_land_on_spark_without_room_for_temporary_files(tmp_path: Path, one_java: dict[str, str], disk: Path) -> None:
+    """A landing shuffles nothing, so Spark needs the names of its folders alone."""
+    folder = Folder(tmp_path)
+    folder.append("a.jsonl", range(5000))
+    fill(disk)
+    run(one_java | {"TMPDIR": str(disk), "SPARK_LOCAL_DIRS": str(disk)}, ["land", *folder.arguments()[1:6], "--no-report", "--json"])
+    folder.check_landed()
+
+
 def test_followed_folder(folder: Folder, disk: Path) -> None:
     folder.append("a.jsonl", range(20))
     with started({}, folder.arguments("--local")) as process:
