@@ -48,6 +48,8 @@ from wirebook.landing.stores.locations import Location, location_of
 SECONDS = 240
 """How long a command may take to start or to end."""
 PROGRAM = "from wirebook.cli import main; main()"
+BATCHES = (0, 0, 1, 2, 4)
+"""How many batches a stream lands before some of it is killed."""
 VICTIMS = ("tree", "driver", "driver", "jvm", "worker")
 EVENT_HEADERS = {"content-type": "application/cloudevents+json"}
 Place = tuple[str, int]
@@ -266,7 +268,7 @@ class Run:
         to = ["--catalog", str(self._folder / "catalogue.json"), "--to", str(self._target), "--format", self._form]
         if self._source.command()[0] == "stream":
             to += ["--checkpoint", (self._folder / "checkpoint").as_uri()]
-        command = [sys.executable, "-c", PROGRAM, *self._source.command(), *to, "--json", *more]
+        command = [sys.executable, "-c", PROGRAM, *self._source.command(), *to, "--json", "--progress", "json", *more]
         with self._error.open("wb") as error:
             return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=error, start_new_session=True)  # noqa: S603
 
@@ -274,12 +276,8 @@ class Run:
         """Start the stream and kill some of it; returns what was killed."""
         follows = [] if self._source.command()[0] == "stream" else ["--follow", "1s"]
         running = self._start(*follows)
-        end = time.monotonic() + SECONDS
-        while not any(word in self._error.read_bytes() for word in (b"streaming ", b"following ")):
-            if running.poll() is not None or time.monotonic() > end:
-                raise SystemExit(f"the stream does not start:\n{self._error.read_text()}")
-            time.sleep(0.1)
-        time.sleep(self._rng.uniform(0, 8))
+        self._wait_for_batches(running, self._rng.choice(BATCHES))
+        time.sleep(self._rng.uniform(0, 4))
         also = self._disturb() if self._rng.random() < 0.25 else ""
         kind = self._rng.choice(VICTIMS)
         family = descendants(running.pid)
@@ -300,6 +298,18 @@ class Run:
         if "Traceback" in errors or (code >= 0 and code not in (0, 2)):
             raise SystemExit(f"the stream whose {kind} was killed ended with exit code {code}:\n{errors}")
         return kind + also
+
+    def _wait_for_batches(self, running: subprocess.Popen[bytes], batches: int) -> None:
+        """Wait until the stream has begun and landed so many batches."""
+        end = time.monotonic() + SECONDS
+        while True:
+            errors = self._error.read_bytes()
+            landed = errors.count(b'"batch":')
+            if landed >= batches and (b"streaming " in errors or b"following " in errors):
+                return
+            if running.poll() is not None or time.monotonic() > end:
+                raise SystemExit(f"the stream landed {landed} of {batches} batches:\n{self._error.read_text()[-5000:]}")
+            time.sleep(0.1)
 
     def _disturb(self) -> str:
         """Restart the source, or make the store hang for some seconds."""
