@@ -99,7 +99,10 @@ def test_land_on_spark_without_room_for_temporary_files(tmp_path: Path, one_java
     folder = Folder(tmp_path)
     folder.append("a.jsonl", range(5000))
     fill(disk)
-    run(one_java | {"TMPDIR": str(disk), "SPARK_LOCAL_DIRS": str(disk)}, ["land", *folder.arguments()[1:6], "--no-report", "--json"])
+    run(
+        one_java | {"TMPDIR": str(disk), "SPARK_LOCAL_DIRS": str(disk)},
+        ["land", *folder.arguments()[1:6], "--no-report", "--json"],
+    )
     folder.check_landed()
 
 
