@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.brokers.hdfs import running_hdfs
 from tests.landing import azure as azure_store
 from tests.landing import gcs as google_store
 from tests.landing.s3 import make_bucket, s3_server
@@ -87,6 +88,19 @@ def bucket(s3: str) -> str:
     return f"s3://{name}"
 
 
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of HDFS."""
+    with running_hdfs(tmp_path_factory.mktemp("hdfs")) as url:
+        yield url
+
+
+@pytest.fixture
+def directory(hdfs: str) -> str:
+    """The URL of a new folder of HDFS."""
+    return f"{hdfs}/folder{next(BUCKETS)}"
+
+
 @pytest.fixture
 def container(azure: None) -> str:
     """The URL of a new container of Azure."""
@@ -103,9 +117,9 @@ def google_bucket(gcs: str) -> str:
     return f"gs://{name}"
 
 
-@pytest.fixture(params=["bucket", "container", "google_bucket"])
+@pytest.fixture(params=["bucket", "container", "google_bucket", "directory"])
 def store(request: pytest.FixtureRequest) -> str:
-    """The URL of a bucket of S3, a container of Azure, or a bucket of Google Cloud Storage."""
+    """The URL of a bucket of S3, a container of Azure, a bucket of Google Cloud Storage, or a folder of HDFS."""
     return str(request.getfixturevalue(request.param))
 
 

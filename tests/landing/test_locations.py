@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wirebook.cli.app import run
-from wirebook.landing.stores.locations import local_path, location_of
+from wirebook.landing.stores.locations import is_file_system, local_path, location_of, source_location
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.problems import WirebookError
 
@@ -37,15 +37,23 @@ def test_place_is_a_path_or_a_file_url(place: str | Path, path: str | Path) -> N
         ("S3A://lake//a/b/", "s3://lake", "a/b"),
         ("gs://lake", "gs://lake", ""),
         ("abfss://box@account.dfs.core.windows.net/a", "abfss://box@account.dfs.core.windows.net", "a"),
+        ("hdfs://name:8020//user/me/", "hdfs://name:8020", "user/me"),
+        ("HDFS://nameservice", "hdfs://nameservice", ""),
     ],
 )
 def test_url_of_an_object_store(place: str, bucket: str, key: str) -> None:
-    assert location_of(place) == ObjectPath(bucket, key)
+    location = location_of(place)
+    assert isinstance(location, ObjectPath)
+    assert (location.bucket, location.key) == (bucket, key)
+    assert is_file_system(location) == bucket.startswith("hdfs:")
+    assert source_location(str(location).encode()) == location
     with pytest.raises(WirebookError, match="unsupported-store"):
         local_path(place)
 
 
-@pytest.mark.parametrize("place", ["hdfs://name:8020/x", "file://host/x", "x9+.-://y", "s3://", "s3://b/a?versionId=1"])
+@pytest.mark.parametrize(
+    "place", ["hdfs:///x", "viewfs://name/x", "file://host/x", "x9+.-://y", "s3://", "s3://b/a?versionId=1"]
+)
 def test_other_url_is_an_error(place: str) -> None:
     with pytest.raises(WirebookError, match="unsupported-store"):
         location_of(place)
@@ -60,7 +68,7 @@ def test_password_is_not_in_the_error(place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["land", "{captures}", "--to", "hdfs://lake/tables"], ["land", "x9://x", "--to", "t"]]
+    "arguments", [["land", "{captures}", "--to", "viewfs://lake/tables"], ["land", "x9://x", "--to", "t"]]
 )
 def test_unsupported_store_creates_nothing(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

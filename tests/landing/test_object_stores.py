@@ -21,7 +21,7 @@ from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.report.show import first_rows, tables_in
 from wirebook.landing.runs.target import Target
 from wirebook.landing.stores import records
-from wirebook.landing.stores.locations import location_of
+from wirebook.landing.stores.locations import is_file_system, location_of
 from wirebook.problems import WirebookError
 
 pytestmark = pytest.mark.xdist_group("s3")
@@ -76,7 +76,11 @@ def test_partitioned_table_with_settings_that_the_target_keeps(tmp_path: Path, s
 
 
 @pytest.mark.parametrize("table_format", ["parquet", "iceberg"])
-def test_format_that_needs_renames_is_refused_before_anything_is_written(remote: Any, table_format: str) -> None:
+def test_format_that_the_store_cannot_have_is_refused_before_anything_is_written(
+    remote: Any, table_format: str
+) -> None:
+    if is_file_system(remote.to) and table_format == "parquet":
+        pytest.skip("HDFS renames files, so it can have tables of Parquet files: test_hdfs.py")
     remote.write_two_files()
     with pytest.raises(WirebookError, match="unsupported-store"):
         remote.land(table_format=table_format)
@@ -221,7 +225,7 @@ def test_rows_are_those_of_the_same_files_in_a_folder(workspace: Any, store: str
     remote.land(location_of(f"{store}/raw"))
     unfinished = ("e", 4)  # an object does not grow, so its last line is complete as it is
     assert [row for row in remote.rows() if (row["_file"], row["_line"]) != unfinished] == workspace.rows()
-    assert unfinished in remote.places("dead_letters")
+    assert (unfinished in remote.places("dead_letters")) != store.startswith("hdfs:")
 
 
 def test_object_that_is_replaced_is_an_error_and_lands_nothing(workspace: Any, store: str) -> None:
@@ -242,9 +246,12 @@ def test_object_that_is_replaced_during_the_run(workspace: Any, store: str) -> N
     content = (source / "a").read_bytes()
     workspace.runner.before = lambda: (source / "a").write_bytes(content + b'{"protocol":"X","t":"a","n":"new"}\n')
     report = workspace.land(source)
-    assert (report.read, [problem.code for problem in report.problems]) == (21, ["source-changed"])
+    if store.startswith("hdfs:"):  # where the content is compared, and the new one begins with what was planned
+        assert (report.read, report.problems) == (42, [])
+    else:
+        assert (report.read, [problem.code for problem in report.problems]) == (21, ["source-changed"])
     workspace.runner.before = lambda: None
-    assert workspace.land(source).read == 22
+    assert workspace.land(source).read == 43 - report.read
     workspace.check_conserved(43)
 
 

@@ -121,12 +121,14 @@ class Workspace:
         assert process.returncode == (KILLED_IN_TASK if record else KILLED)
 
     def rows(self, table: str = "*") -> list[dict[str, Any]]:
-        """What any reader of Parquet sees, by file and line; in an object store, what a reader of Delta sees."""
+        """What any reader of Parquet sees, by file and line; in a store, what a reader of its tables sees, which are
+        those of Delta by default."""
         if isinstance(self.to, Path):
             files = sorted(self.to.glob(f"{table}/*.parquet"))
         else:
+            reader = FORMATS[self.settings.table_format or "delta"]
             names = [name for name in folders_in(self.to) if name != "_wirebook"] if table == "*" else [table]
-            files = [file for name in names for file in FORMATS["delta"].files(TablePlace(self.to, name))]
+            files = [file for name in names for file in reader.files(TablePlace(self.to, name))]
         rows = [row for file in files for row in pq.read_table(parquet_source(file), partitioning=None).to_pylist()]
         return sorted(rows, key=lambda row: (row.get("_file") or row["_source_file"], row["_line"], row["_index"]))
 

@@ -20,6 +20,7 @@ EXTRAS: Final = {
     "grpc": "connect",
     "grpc_status": "connect",
     "grpc_tools": "protobuf",
+    "hdfs_native": "hdfs",
     "httptools": "serve",
     "lxml": "xml",
     "nats": "nats",

@@ -138,14 +138,23 @@ class Run:
         self._count_files(plan)
 
     def _scan(self, files: Iterable[SourceFile]) -> Iterator[Scan]:
+        files = list(files)
+        known = dict(self._landed_scans(files))
         if self._earlier_scans is None:
-            yield from scan_files(files)
+            yield from scan_files(files, known)
             return
-        known = dict(self._earlier_scans)
+        known |= self._earlier_scans
         self._earlier_scans.clear()
         for scan in scan_files(files, known):
             self._earlier_scans[scan.file.name] = scan
             yield scan
+
+    def _landed_scans(self, files: Iterable[SourceFile]) -> Iterator[tuple[str, Scan]]:
+        """The scans of files of HDFS that have landed and were not written to since."""
+        for file in files:
+            entry = self._ledger.get(file.name)
+            if entry and file.modified and (entry.size, entry.modified) == (file.size, file.modified):
+                yield file.name, Scan(file, file.size, (0, 0, file.size, file.modified), landed=entry.digest)
 
     def _land_batch(self, pending: PendingBatch, document: bytes) -> None:
         """Run the tasks of a batch, check the results, commit. Files that changed are left out and the rest is read
@@ -191,7 +200,7 @@ class Run:
             return scan.digest == entry.digest
         try:
             if identity_of(scan.file.path) != scan.identity:
-                scan = self._scans[entry.file] = next(scan_files([scan.file]), scan)
+                scan = self._scans[entry.file] = next(scan_files([scan.file._replace(modified=0)]), scan)
             return scan.size >= entry.size and scan.prefix_digest(entry.size) == entry.digest
         except OSError:
             return False

@@ -26,7 +26,8 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     `complete` is false while more rows or lines of the same bytes are still to land. `problem` is the code of what
     prevented the rest from being read; a dead letter reports it. `open_line` is the length of the last line if it
     landed without a line end. `content` is a digest of the landed content of a file with a problem. `same_as` is the
-    file with the same content that landed instead of this one.
+    file with the same content that landed instead of this one. `modified` is the time, in milliseconds, at which a file
+    of HDFS of which all bytes have landed was last written.
     """
 
     file: str
@@ -41,6 +42,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     open_line: int = 0
     content: str | None = None
     same_as: str | None = None
+    modified: int = 0
 
     @property
     def landed_part(self) -> LandedPart:

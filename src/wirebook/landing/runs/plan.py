@@ -66,9 +66,11 @@ class PlannedFile:
         }
         if split.is_lines:
             end = {"size": split.end, "digest": self.scan.prefix_digest(split.end), "complete": True}
-            return packed | end | {"lines": split.last, "open_line": split.tail}
+            modified = self.scan.file.modified if split.end == self.scan.size else 0
+            return packed | end | {"lines": split.last, "open_line": split.tail, "modified": modified}
         is_last = split == self.splits[-1] and not split.problem
-        return packed | {"size": self.scan.size, "digest": self.scan.digest, "complete": is_last}
+        end = {"size": self.scan.size, "digest": self.scan.digest, "modified": self.scan.file.modified}
+        return packed | end | {"complete": is_last}
 
 
 @dataclass(slots=True)

@@ -51,7 +51,7 @@ from wirebook.landing.runs.manifests import (
 )
 from wirebook.landing.runs.repeats import Deduplication
 from wirebook.landing.sources.splits import FileSplit
-from wirebook.landing.stores.locations import Location, files_in
+from wirebook.landing.stores.locations import Location, files_in, folders_in, is_file_system
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
@@ -131,17 +131,20 @@ class Target:
 
     def staging(self, batch: int) -> Location:
         """Where tasks write the files of a batch: into a folder of the batch, or straight into the tables."""
-        return self.root if isinstance(self.root, ObjectPath) else self._staging / str(batch)
-
-    @property
-    def _staging(self) -> Path:
-        return Path(str(self.records.location("staging")))
+        return self.records.location(f"staging/{batch}") if is_file_system(self.root) else self.root
 
     def clear_staging(self, batch: int | None = None) -> None:
         """Delete the staged files of one batch, or of all. In an object store they are left to the upkeep of the
-        tables, to which they do not belong."""
-        if not isinstance(self.root, ObjectPath):
-            shutil.rmtree(self._staging / str(batch) if batch else self._staging, ignore_errors=True)
+        tables, to which they do not belong. In HDFS, those of a batch are left until its number is taken: a run that
+        was slow and has lost its lease may still commit them."""
+        staging = self.records.location("staging")
+        if isinstance(staging, Path):
+            shutil.rmtree(staging / str(batch) if batch else staging, ignore_errors=True)
+        elif is_file_system(staging):
+            last = max(self.batch_numbers(), default=0)
+            for name in folders_in(staging):
+                if name.isdigit() and int(name) <= last and batch in (None, int(name)):
+                    (staging / name).unlink()
 
     # -- reading the records -------------------------------------------------------------------------------------
 

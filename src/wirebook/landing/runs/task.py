@@ -34,8 +34,7 @@ from wirebook.landing.sources.byte_streams import SourceChanged
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
 from wirebook.landing.sources.reading import UNSEEN, Progress, read_split
 from wirebook.landing.sources.splits import FileSplit
-from wirebook.landing.stores.locations import Location
-from wirebook.landing.stores.objects import ObjectPath
+from wirebook.landing.stores.locations import Location, is_file_system
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import EvolvingEngine, raw_records
 from wirebook.landing.tables.formats import NO_STAGING, PLAIN, FileLayout, StagedFile, TableSpool
@@ -254,7 +253,7 @@ class Task:
         job = self._job
         if job.staging is None:
             return None
-        if isinstance(job.staging, ObjectPath):
+        if not is_file_system(job.staging):
             return TableSpool(
                 FORMATS[job.format],
                 job.staging,

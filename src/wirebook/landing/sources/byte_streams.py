@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 import zstandard
 
 from wirebook.landing.stores.locations import open_source, source_location
-from wirebook.landing.stores.objects import ObjectPath, ObjectReader
+from wirebook.landing.stores.objects import ObjectChanged, ObjectPath, ObjectReader
 
 __all__ = ["CODECS", "ByteStream", "FileRange", "Inflated", "ObjectRange", "SourceChanged", "open_stream"]
 
@@ -69,11 +69,13 @@ class ObjectRange:
         self.position = 0
 
     def readinto(self, buffer: memoryview, /) -> int:
-        """Raises: FileNotFoundError, ObjectChanged, store-failed"""
+        """Raises: FileNotFoundError, ObjectChanged, store-failed; SourceChanged if the object ends before the range"""
         if not self._part and self._next < self._end:
             stop = min(self._next + OBJECT_READ_SIZE, self._end)
             self._part = memoryview(self._path.read_bytes(self._next, stop, self._version))
-            self._next = stop
+            if not self._part:
+                raise SourceChanged(f"the file ends at byte {self._next}; it had {self._end} bytes when the run began")
+            self._next += len(self._part)
         count = min(len(buffer), len(self._part))
         buffer[:count] = self._part[:count]
         self._part = self._part[count:]
@@ -163,6 +165,8 @@ class Inflated:
                     data, decoder = (decoder.unused_data, None) if decoder.eof else (b"", decoder)
                 if self.problem:
                     return
+        except ObjectChanged:
+            raise
         except (self._codec.error, OSError) as error:
             self.problem = f"{error} (near byte {self.position})"
             return

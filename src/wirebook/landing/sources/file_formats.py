@@ -9,13 +9,12 @@ Spec: docs/land.md#messages-lines-files; docs/capture-format.md
 from __future__ import annotations
 
 import io
-import os
 import re
 from typing import Final, NamedTuple
 
 from wirebook.landing.sources.byte_streams import CODECS, ByteStream, Inflated, open_stream
 from wirebook.landing.sources.lines import BLANKS, BOM
-from wirebook.landing.stores.locations import source_location
+from wirebook.landing.stores.locations import open_source, size_and_time, source_location
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.text.json import JsonError, parse_json
 
@@ -77,7 +76,7 @@ def read_head(path: bytes, codec: str, start: int = 0) -> bytes:
 
 
 def _head_and_problem(path: bytes, codec: str, start: int) -> tuple[bytes, str | None]:
-    size = max(start, os.path.getsize(path))
+    size = max(start, size_and_time(source_location(path))[0])
     with open_stream(path, codec, start, size) as stream:
         return _first_bytes(stream, min(HEAD, size - start) if codec == "plain" else HEAD), stream.problem
 
@@ -94,7 +93,7 @@ def detect_format(path: bytes, start: int = 0) -> FileFormat | None:
 
     Raises: OSError
     """
-    with open(path, "rb") as file:
+    with open_source(path) as file:
         codec = detect_codec(file.read(8))
     text, problem = (b"", None) if codec == "parquet" else _head_and_problem(path, codec, start)
     return _format_of(codec, text, is_damaged=problem is not None)

@@ -23,7 +23,7 @@ import numpy as np
 from wirebook.landing.sources.file_formats import FileFormat
 from wirebook.landing.sources.lines import LF
 from wirebook.landing.stores.locations import Location, source_location
-from wirebook.landing.stores.objects import ObjectPath
+from wirebook.landing.stores.objects import ObjectPath, ObjectStatus
 from wirebook.problems import Problem, WirebookError
 
 __all__ = [
@@ -49,13 +49,15 @@ AHEAD = 64
 class SourceFile(NamedTuple):
     """One file of a source: its name in the source, and its path in the file system, or its URL.
 
-    Shape: `size` and `version` are those of an object, as far as a listing told them.
+    Shape: `size` and `version` are those of an object, as far as a listing told them; `size` and `modified`, in
+    milliseconds, those of a file of HDFS.
     """
 
     name: str
     path: bytes
     size: int = 0
     version: str | None = None
+    modified: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +94,24 @@ def list_files(source: str | os.PathLike[str] | ObjectPath, *, without: Location
 def _list_objects(source: ObjectPath, without: Location | None) -> FileListing:
     """Raises: unreadable-file, store-failed"""
     if source.key and source.exists():
-        return FileListing((SourceFile(source.name, str(source).encode()),))
+        return FileListing((_listed(source, source.name, source.status()),))
     files, is_empty = [], True
     for path, status in source.below():
         is_empty = False
         name = path.key.removeprefix(source.key).lstrip("/")
         is_visible = not any(part.startswith((".", "_")) for part in name.split("/"))
         if is_visible and not name.endswith("/") and not str(path).startswith(f"{without}/"):
-            files.append(SourceFile(name, str(path).encode(), status.size, status.version))
+            files.append(_listed(path, name, status))
     if is_empty:
         message = f"cannot read '{source}': there is no such object, and none below it"
         raise WirebookError(Problem("unreadable-file", message, file=str(source)))
     return FileListing(tuple(sorted(files)))
+
+
+def _listed(path: ObjectPath, name: str, status: ObjectStatus) -> SourceFile:
+    if path.is_file_system:
+        return SourceFile(name, str(path).encode(), status.size, modified=status.milliseconds)
+    return SourceFile(name, str(path).encode(), status.size, status.version)
 
 
 def _walk(root: bytes, hidden: bytes, onerror: Callable[[OSError], None]) -> Iterator[bytes]:
@@ -146,7 +154,8 @@ class Scan:
 
     Shape: `identity` changes when the file is written to or replaced. With an `error`, `blocks` are those before it.
     An object is not read: `version` stands for its content, there are no blocks, and its `file_format` is detected once
-    it is to land.
+    it is to land. A file of HDFS that has not been written to since it landed is not read either: `landed` is the
+    digest that it had then.
     """
 
     file: SourceFile
@@ -156,12 +165,15 @@ class Scan:
     error: str | None = None
     version: str | None = None
     file_format: FileFormat | None = None
+    landed: str | None = None
 
     @property
     def digest(self) -> str:
         """The digest of the whole file."""
         if self.version is not None:
             return f"version:{self.version}"
+        if self.landed is not None:
+            return self.landed
         return digest_of(block.digest for block in self.blocks)
 
     @property
@@ -204,10 +216,15 @@ def digest_of(digests: Iterable[bytes]) -> str:
 
 
 def identity_of(path: bytes) -> tuple[int, ...]:
-    """Device, inode, size and modification time. If they are equal before and after, the file was not written to.
+    """Device, inode, size and modification time (of HDFS the last two). If they are equal before and after, the file
+    was not written to.
 
-    Raises: OSError
+    Raises: OSError, store-failed
     """
+    location = source_location(path)
+    if isinstance(location, ObjectPath):
+        in_store = location.status()
+        return (0, 0, in_store.size, in_store.milliseconds)
     status = os.stat(path)
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
@@ -243,17 +260,19 @@ def _start(
     """Start to scan a file: the scan and the pending blocks; None if the file has been deleted since it was listed."""
     if file.version is not None:
         return Scan(file, file.size, version=file.version), []
-    if isinstance(location := source_location(file.path), ObjectPath):
+    location = source_location(file.path)
+    if isinstance(location, ObjectPath) and not location.is_file_system:
         try:
             status = location.status()
         except FileNotFoundError:
             return None
         return Scan(file, status.size, version=status.version), []
     try:
-        identity = identity_of(file.path)
+        identity = (0, 0, file.size, file.modified) if file.modified else identity_of(file.path)
         if known is not None and (known.identity, known.file, known.error) == (identity, file, None):
             return known, []
-        os.close(os.open(file.path, os.O_RDONLY | os.O_CLOEXEC))
+        if isinstance(location, bytes):
+            os.close(os.open(location, os.O_RDONLY | os.O_CLOEXEC))
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -287,8 +306,14 @@ def _scan_block(path: bytes, size: int, start: int) -> FileBlock:
 def read_at(path: bytes, start: int, size: int) -> bytes:
     """Read `size` bytes at `start`.
 
-    Raises: OSError, also if the file is shorter.
+    Raises: OSError, also if the file is shorter; store-failed
     """
+    location = source_location(path)
+    if isinstance(location, ObjectPath):
+        data = location.read_bytes(start, start + size)
+        if len(data) < size:
+            raise OSError(f"the file ends at byte {start + len(data)}; it became shorter while it was read")
+        return data
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = []

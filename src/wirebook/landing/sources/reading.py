@@ -191,7 +191,8 @@ def _read_rows(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[C
 def _row_batches(split: FileSplit, sizes: Sizes) -> Iterator[pa.RecordBatch]:
     """Read row groups one at a time, so that damage in one loses no rows of another."""
     with parquet_source(source_location(split.path), split.version) as handle:
-        file = pq.ParquetFile(handle, pre_buffer=bool(split.version), buffer_size=1 << 20)
+        is_remote = not split.path.startswith(b"/")
+        file = pq.ParquetFile(handle, pre_buffer=is_remote, buffer_size=1 << 20)
         for i in range(split.start, split.end):
             group = file.metadata.row_group(i)
             at_a_time = min(max(sizes.chunk * group.num_rows // max(group.total_byte_size, 1), 1), MAX_ROWS)

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
+from wirebook.landing.stores.hdfs import HdfsPath
 from wirebook.landing.stores.objects import ObjectPath, ObjectWriter
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
@@ -21,8 +22,10 @@ __all__ = [
     "Location",
     "files_in",
     "folders_in",
+    "is_file_system",
     "local_path",
     "location_of",
+    "move",
     "open_output",
     "open_source",
     "parquet_source",
@@ -35,8 +38,8 @@ AnyPath: TypeAlias = str | PathLike[str] | ObjectPath
 """What callers may write for a location: a path, or a URL."""
 
 URL: Final = re.compile(r"(?i)file:/|[a-z][a-z0-9+.-]+://")
-STORES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "abfss": "abfss", "abfs": "abfs", "az": "az"}
-"""The schemes of object stores, each with the one that `obstore` and `deltalake` know."""
+STORES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "abfss": "abfss", "abfs": "abfs", "az": "az", "hdfs": "hdfs"}
+"""The schemes of stores, each with the one that `obstore`, `hdfs-native` and `deltalake` know."""
 
 
 def location_of(place: AnyPath) -> Location:
@@ -58,16 +61,27 @@ def location_of(place: AnyPath) -> Location:
     if scheme not in STORES:
         message = f"'{shown}' is in a store that Wirebook does not read or write: '{url.scheme}'"
         expected = f"a path, a file: URL, or a URL of {', '.join(STORES)}"
-        hint = "use a folder, or an object store of S3, GCS or Azure"
+        hint = "use a folder, HDFS, or an object store of S3, GCS or Azure"
         raise WirebookError(Problem("unsupported-store", message, expected=expected, hint=hint))
     if url.password is not None or (url.username is not None and not scheme.startswith("abfs")):
-        hint = "put credentials into the environment, as in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        of_s3, of_hdfs = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "HADOOP_USER_NAME, or in a Kerberos ticket"
+        hint = f"put credentials into the environment, as in {of_hdfs if scheme == 'hdfs' else of_s3}"
         raise WirebookError(Problem("unsupported-store", f"the URL of '{shown}' has credentials", hint=hint))
     if not url.netloc or url.query or url.fragment:
-        hint = f"write it as {scheme}://BUCKET/FOLDER"
-        raise WirebookError(Problem("unsupported-store", f"'{shown}' names no folder of a bucket", hint=hint))
-    library("obstore")
-    return ObjectPath(f"{STORES[scheme]}://{url.netloc}", re.sub("//+", "/", url.path).strip("/"))
+        place, parts = ("HDFS", "HOST:PORT") if scheme == "hdfs" else ("a bucket", "BUCKET")
+        hint = f"write it as {scheme}://{parts}/FOLDER"
+        raise WirebookError(Problem("unsupported-store", f"'{shown}' names no folder of {place}", hint=hint))
+    library("hdfs_native" if scheme == "hdfs" else "obstore")
+    return _remote(STORES[scheme], url.netloc, re.sub("//+", "/", url.path).strip("/"))
+
+
+def _remote(scheme: str, host: str, key: str) -> ObjectPath:
+    return (HdfsPath if scheme == "hdfs" else ObjectPath)(f"{scheme}://{host}", key)
+
+
+def is_file_system(location: Location) -> bool:
+    """Whether files there are renamed, so that staged files become part of their tables by renames."""
+    return isinstance(location, Path) or location.is_file_system
 
 
 def local_path(place: AnyPath) -> Path:
@@ -87,8 +101,16 @@ def source_location(path: bytes) -> bytes | ObjectPath:
     if path.startswith(b"/"):
         return path
     scheme, rest = path.decode().split("://", 1)
-    bucket, _, key = rest.partition("/")
-    return ObjectPath(f"{scheme}://{bucket}", key)
+    host, _, key = rest.partition("/")
+    return _remote(scheme, host, key)
+
+
+def move(file: Location, to: Location) -> None:
+    """Rename a file in a file system, to which `is_file_system` applies. Raises: OSError, store-failed"""
+    if isinstance(file, HdfsPath) and isinstance(to, HdfsPath):
+        file.rename_to(to)
+    else:
+        os.rename(str(file), str(to))
 
 
 def parquet_source(location: Location | bytes, version: str | None = None) -> Any:
@@ -109,7 +131,7 @@ def folders_in(location: Location) -> list[str]:
     """The names of the folders in a folder. Raises: OSError, store-failed"""
     if isinstance(location, ObjectPath):
         return location.folders()
-    return sorted(path.name for path in location.iterdir() if path.is_dir())
+    return sorted(path.name for path in location.iterdir() if path.is_dir()) if location.is_dir() else []
 
 
 def open_source(path: bytes, version: str | None = None) -> io.RawIOBase:
@@ -122,7 +144,7 @@ def size_and_time(location: Location | bytes) -> tuple[int, int]:
     """The size of a file in bytes, and when it was last written, in milliseconds. Raises: OSError, store-failed"""
     if isinstance(location, ObjectPath):
         status = location.status()
-        return status.size, int(status.modified.timestamp() * 1000)
+        return status.size, status.milliseconds
     of_file = os.stat(location)
     return of_file.st_size, of_file.st_mtime_ns // 1_000_000
 

@@ -1,6 +1,7 @@
 """Objects of S3, GCS and Azure, by the package `obstore`, which takes credentials from the environment or the instance.
 
-Objects are replaced completely or not at all, and can be created if they do not exist. Nothing is renamed.
+Objects are replaced completely or not at all, and can be created if they do not exist. Nothing is renamed. Files of
+HDFS have the same interface: `stores.hdfs`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 MAX_MESSAGE: Final = 300
+CREDENTIALS: Final = "check the URL, the credentials in the environment and the network; then run the command again"
 RETRIES: Final[Any] = {
     "max_retries": 10,
     "retry_timeout": timedelta(seconds=60),
@@ -60,43 +62,75 @@ class ObjectStatus(NamedTuple):
     version: str
     modified: datetime
 
+    @property
+    def milliseconds(self) -> int:
+        """When it was last written, in milliseconds."""
+        return round(self.modified.timestamp() * 1000)
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class ObjectPath:
     """An object, or all objects below a prefix, with the methods of `pathlib.Path` that landing needs.
 
     Shape: `bucket` is the URL of the bucket or container, `key` the rest without slashes at its ends.
+    `is_file_system` is true where files are renamed and may grow (`stores.hdfs`).
     """
 
     bucket: str
     key: str
 
+    is_file_system: ClassVar[bool] = False
+
     def __str__(self) -> str:
         return f"{self.bucket}/{self.key}" if self.key else self.bucket
 
-    def __truediv__(self, name: str) -> ObjectPath:
-        return ObjectPath(self.bucket, f"{self.key}/{name}" if self.key else name)
+    def __truediv__(self, name: str) -> Self:
+        return type(self)(self.bucket, f"{self.key}/{name}" if self.key else name)
 
     @property
     def name(self) -> str:
         return self.key.rpartition("/")[2]
 
     @property
-    def parent(self) -> ObjectPath:
-        return ObjectPath(self.bucket, self.key.rpartition("/")[0])
+    def parent(self) -> Self:
+        return type(self)(self.bucket, self.key.rpartition("/")[0])
 
     @property
     def _prefix(self) -> str | None:
         return f"{self.key}/" if self.key else None
 
-    def absolute(self) -> ObjectPath:
+    def absolute(self) -> Self:
         return self
+
+    @contextmanager
+    def failures(self, *, writes: bool = False) -> Iterator[None]:
+        """Convert the exceptions of obstore. Of a request that `writes`, what is missing is the bucket.
+
+        Raises: FileNotFoundError, FileExistsError, ObjectChanged; WirebookError (store-failed) for all others
+        """
+        exceptions = library("obstore.exceptions")
+        try:
+            yield
+        except FileNotFoundError as error:
+            if writes:
+                raise self.failed(f"'{self.bucket}' does not exist") from error
+            raise FileNotFoundError(f"'{self}' does not exist") from error
+        except exceptions.AlreadyExistsError as error:
+            raise FileExistsError(f"'{self}' exists") from error
+        except exceptions.PreconditionError as error:
+            raise ObjectChanged(f"'{self}' has been replaced") from error
+        except (exceptions.BaseError, OSError, ValueError) as error:  # `obstore` has PermissionError in some places
+            raise self.failed(str(error).partition("\n\nDebug source")[0]) from error
+
+    def failed(self, reason: str) -> WirebookError:
+        """The error of a request that failed."""
+        return store_failed(self, reason)
 
     # -- reading -------------------------------------------------------------------------------------------------
 
     def status(self) -> ObjectStatus:
         """Raises: FileNotFoundError, store-failed"""
-        with _failures(self):
+        with self.failures():
             return _status(library("obstore").head(_store(self.bucket), self.key))
 
     def exists(self) -> bool:
@@ -119,26 +153,30 @@ class ObjectPath:
         options: dict[str, Any] = {"if_match": version} if version else {}
         if start or end is not None:
             options["range"] = (start, end) if end is not None else {"offset": start}
-        with _failures(self):
+        with self.failures():
             return bytes(library("obstore").get(_store(self.bucket), self.key, options=options).bytes())
 
     def open_input(self, version: str | None = None) -> ObjectReader:
         """Open the object for reading at any position. Raises: FileNotFoundError, ObjectChanged, store-failed"""
+        return ObjectReader(self, self.checked_status(version))
+
+    def checked_status(self, version: str | None) -> ObjectStatus:
+        """The state of one version of an object. Raises: FileNotFoundError, ObjectChanged, store-failed"""
         status = self.status()
         if version and status.version != version:
             raise ObjectChanged(f"'{self}' has been replaced")
-        return ObjectReader(self, status)
+        return status
 
     def below(self, at_least: int = 1000) -> Iterator[tuple[ObjectPath, ObjectStatus]]:
         """All objects below this prefix, fetched in pages of `at_least`. Raises: store-failed"""
-        with _failures(self):
+        with self.failures():
             pages = library("obstore").list(_store(self.bucket), self._prefix, chunk_size=at_least)
             for page in pages:
                 yield from ((ObjectPath(self.bucket, meta["path"]), _status(meta)) for meta in page)
 
     def folders(self) -> list[str]:
         """The names of the prefixes one level below, sorted. Raises: store-failed"""
-        with _failures(self):
+        with self.failures():
             listed = library("obstore").list_with_delimiter(_store(self.bucket), self._prefix)
         return sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in listed["common_prefixes"])
 
@@ -146,7 +184,7 @@ class ObjectPath:
 
     def write_bytes(self, data: bytes) -> None:
         """Raises: store-failed"""
-        with _failures(self, writes=True):
+        with self.failures(writes=True):
             library("obstore").put(_store(self.bucket), self.key, data, use_multipart=False)
 
     def create(self, data: bytes) -> None:
@@ -156,7 +194,7 @@ class ObjectPath:
         Raises: FileExistsError, store-failed
         """
         try:
-            with _failures(self, writes=True):
+            with self.failures(writes=True):
                 library("obstore").put(_store(self.bucket), self.key, data, mode="create", use_multipart=False)
         except FileExistsError:
             if self.read_bytes() != data:
@@ -164,17 +202,18 @@ class ObjectPath:
 
     def copy_to(self, other: ObjectPath) -> None:
         """Copy the object within its bucket. Raises: FileNotFoundError, store-failed"""
-        with _failures(self):
+        with self.failures():
             library("obstore").copy(_store(self.bucket), self.key, other.key)
 
     def unlink(self) -> None:
         """Delete the object, if there is one. Raises: store-failed"""
-        with suppress(FileNotFoundError), _failures(self):  # S3 does not tell whether there was one
+        with suppress(FileNotFoundError), self.failures():  # S3 does not tell whether there was one
             library("obstore").delete(_store(self.bucket), self.key)
 
     def open_output(self) -> ObjectWriter:
         """Open the object for writing. It is there once the writer is closed."""
-        return ObjectWriter(self)
+        with self.failures():
+            return ObjectWriter(self, library("obstore").open_writer(_store(self.bucket), self.key))
 
 
 class ObjectReader(io.RawIOBase):
@@ -219,18 +258,16 @@ class ObjectReader(io.RawIOBase):
 class ObjectWriter(io.RawIOBase):
     """Uploads an object in parts. Nothing is there before it is closed."""
 
-    def __init__(self, path: ObjectPath) -> None:
-        self._path = path
+    def __init__(self, path: ObjectPath, writer: Any) -> None:
+        self._path, self._writer = path, writer
         self._size = 0
-        with _failures(path):
-            self._writer = library("obstore").open_writer(_store(path.bucket), path.key)
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any, /) -> int:
         """Raises: store-failed"""
-        with _failures(self._path, writes=True):
+        with self._path.failures(writes=True):
             self._writer.write(bytes(data))
         self._size += len(data)
         return len(data)
@@ -242,7 +279,7 @@ class ObjectWriter(io.RawIOBase):
     def close(self) -> None:
         """Raises: store-failed"""
         if not self.closed:
-            with _failures(self._path, writes=True):
+            with self._path.failures(writes=True):
                 self._writer.close()
         super().close()
 
@@ -261,30 +298,8 @@ def _status(meta: Any) -> ObjectStatus:
     return ObjectStatus(meta["size"], version, meta["last_modified"])
 
 
-@contextmanager
-def _failures(path: ObjectPath, *, writes: bool = False) -> Iterator[None]:
-    """Convert the exceptions of obstore. Of a request that `writes`, what is missing is the bucket.
-
-    Raises: FileNotFoundError, FileExistsError, ObjectChanged; WirebookError (store-failed) for all others
-    """
-    exceptions = library("obstore.exceptions")
-    try:
-        yield
-    except FileNotFoundError as error:
-        if writes:
-            raise store_failed(path, f"'{path.bucket}' does not exist") from error
-        raise FileNotFoundError(f"'{path}' does not exist") from error
-    except exceptions.AlreadyExistsError as error:
-        raise FileExistsError(f"'{path}' exists") from error
-    except exceptions.PreconditionError as error:
-        raise ObjectChanged(f"'{path}' has been replaced") from error
-    except (exceptions.BaseError, OSError, ValueError) as error:  # `obstore` has PermissionError in some places
-        raise store_failed(path, str(error).partition("\n\nDebug source")[0]) from error
-
-
-def store_failed(path: ObjectPath, reason: str) -> WirebookError:
+def store_failed(path: ObjectPath, reason: str, hint: str = CREDENTIALS) -> WirebookError:
     """The problem of a store that refused a request or did not answer, with the first words of its reason."""
     reason = " ".join(reason.split())[:MAX_MESSAGE]
     message = f"the store of '{path}' refused a request or did not answer: {reason}"
-    hint = "check the URL, the credentials in the environment and the network; then run the command again"
     return WirebookError(Problem("store-failed", message, file=str(path), hint=hint))

@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
-from wirebook.landing.stores.objects import store_failed
 from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.delta_append import APPLICATION, LogEnd
 from wirebook.landing.tables.delta_checkpoints import STORAGE, Checkpoints, has_checkpoint, write_checkpoint
@@ -168,7 +167,7 @@ def _failure(folder: Location, error: Exception) -> Exception:
         return CommitFailed(reason)
     if isinstance(folder, Path) or isinstance(error, (FileNotFoundError, PermissionError)):
         return type(error)(reason)
-    return store_failed(folder, reason)
+    return folder.failed(reason)
 
 
 def _has_batch(folder: Location, batch: int) -> bool:

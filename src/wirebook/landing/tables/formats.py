@@ -22,7 +22,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from wirebook.landing.chunks import Numbers, TableBlock
-from wirebook.landing.stores.locations import Location, open_output, parquet_source
+from wirebook.landing.stores.locations import (
+    Location,
+    folders_in,
+    is_file_system,
+    move,
+    open_output,
+    parquet_source,
+    size_and_time,
+)
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.stores.records import sync_folder
 from wirebook.landing.tables.comments import with_comments
@@ -238,7 +246,7 @@ class ParquetFormat:
         return ""
 
     def check(self, root: Location) -> None:
-        if isinstance(root, ObjectPath):
+        if not is_file_system(root):
             message = f"tables of Parquet files need a file system that renames files, which '{root}' is not"
             hint = "choose another format, as in --format delta"
             raise WirebookError(Problem("unsupported-store", message, expected="delta", actual=self.name, hint=hint))
@@ -284,10 +292,12 @@ class ParquetFormat:
 
     def files(self, place: TablePlace) -> list[Location]:
         folder = place.folder
-        if isinstance(folder, ObjectPath):
-            return []
-        files = [*folder.glob("*.parquet"), *folder.glob("*=*/*.parquet")]
-        return [*sorted(files, key=lambda path: (path.name, path))]
+        if isinstance(folder, Path):
+            files: list[Location] = [*folder.glob("*.parquet"), *folder.glob("*=*/*.parquet")]
+        else:
+            below = (path for path, _ in folder.below() if path.name.endswith(".parquet"))
+            files = [path for path in below if folder in (path.parent, path.parent.parent)]
+        return sorted(files, key=lambda path: (path.name, str(path)))
 
     def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:  # noqa: ARG002
         """Nothing: a folder has no transactions in which files could be replaced."""
@@ -317,21 +327,23 @@ def place_files(folder: Location, files: Sequence[Location]) -> None:
 
     Raises: OSError, store-failed
     """
-    if isinstance(folder, ObjectPath):
+    if not is_file_system(folder):
         _copy_objects(files, folder)
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(folder, Path):
+        folder.mkdir(parents=True, exist_ok=True)
     for file in files:
         try:
-            os.rename(str(file), folder / file.name)
+            move(file, folder / file.name)
         except FileNotFoundError:  # moved by an earlier attempt, or else lost
-            os.stat(folder / file.name)
-    sync_folder(folder)
+            size_and_time(folder / file.name)
+    if isinstance(folder, Path):
+        sync_folder(folder)
 
 
 def staged_or_placed(file: Location, folder: Location) -> Location:
     """Where a staged file is, which an earlier attempt may have moved into the folder of its table."""
-    return file if isinstance(file, ObjectPath) or file.exists() else folder / file.name
+    return file if not is_file_system(file) or file.exists() else folder / file.name
 
 
 def move_aside(aside: Location, files: Sequence[Location], folder: Location) -> None:
@@ -339,23 +351,26 @@ def move_aside(aside: Location, files: Sequence[Location], folder: Location) -> 
 
     Raises: OSError, store-failed
     """
-    if isinstance(aside, ObjectPath):
+    if not is_file_system(aside):
         _copy_objects(files, aside)
         return
-    aside.mkdir(parents=True, exist_ok=True)
+    if isinstance(aside, Path):
+        aside.mkdir(parents=True, exist_ok=True)
     for file in files:
-        assert isinstance(folder, Path)
-        for place in (Path(str(file)), folder / file.name, *folder.glob(f"*=*/{file.name}")):
+        days = (folder / name / file.name for name in folders_in(folder) if "=" in name)
+        for place in (file, folder / file.name, *days):
             if place.exists():
-                os.rename(place, aside / file.name)
-    sync_folder(aside)
+                move(place, aside / file.name)
+    if isinstance(aside, Path):
+        sync_folder(aside)
 
 
-def _copy_objects(files: Sequence[Location], folder: ObjectPath) -> None:
+def _copy_objects(files: Sequence[Location], folder: Location) -> None:
     """Copy objects to a folder, unless they are in it. Raises: OSError, store-failed"""
     for file in files:
-        if isinstance(file, ObjectPath) and file.parent != folder:
-            file.copy_to(folder / file.name)
+        to = folder / file.name
+        if isinstance(file, ObjectPath) and isinstance(to, ObjectPath) and file != to:
+            file.copy_to(to)
 
 
 def clear_aside(aside: Location) -> None:
@@ -643,8 +658,8 @@ class TableSpool:
         table, day = key
         if len(self._open) >= self.max_open:
             self._close(next(iter(self._open)))
-        is_store = isinstance(self._folder, ObjectPath)
-        folder = TablePlace(self._folder, table).folder if is_store else self._folder
+        is_staged = is_file_system(self._folder)
+        folder = self._folder if is_staged else TablePlace(self._folder, table).folder
         if isinstance(folder, Path):
             folder.mkdir(parents=True, exist_ok=True)
         of_day = "" if day is None else day_suffix(day)
@@ -666,8 +681,7 @@ class TableSpool:
 
     def _closed(self, key: tuple[str, str | None], writer: TableWriter, path: Location, rows: int) -> StagedFile:
         writer.close()
-        is_store = isinstance(path, ObjectPath)
-        place = str(path).removeprefix(f"{self._folder}/") if is_store else path.name
+        place = path.name if is_file_system(path) else str(path).removeprefix(f"{self._folder}/")
         return StagedFile(key[0], f"{self._base}{place}", rows, writer.size)
 
     def _close_all(self, table: str | None = None) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import pyarrow as pa
 
-from wirebook.landing.stores.locations import Location
+from wirebook.landing.stores.locations import Location, is_file_system
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.stores.records import records_of
 from wirebook.landing.tables.layout import NO_DEFINITION
@@ -113,6 +113,11 @@ def place_for(root: Location, catalog: str | None, namespace: str | None, *, has
         message = f"PyIceberg does not know the scheme of '{root}'"
         hint = "write the URL as abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER"
         raise WirebookError(Problem("unsupported-store", message, expected="abfss", actual="az", hint=hint))
+    if is_file_system(root) and not isinstance(root, Path):
+        message = f"PyIceberg reaches HDFS with Hadoop's native library only, so that '{root}' has no Iceberg tables"
+        hint = "choose another format, as in --format delta, or another store"
+        expected = "delta or parquet"
+        raise WirebookError(Problem("unsupported-store", message, expected=expected, actual="iceberg", hint=hint))
     place = place_of(root, again=True)
     if catalog is None and namespace is None:
         return place

@@ -56,7 +56,7 @@ def file_source(place: AnyPath) -> Dataset:
 def _dataset(location: Location) -> Dataset:
     if isinstance(location, Path):
         return Dataset("file", str(location.absolute()))
-    return Dataset(location.bucket, location.key or "/")
+    return Dataset(location.bucket, f"/{location.key}" if location.is_file_system else location.key or "/")
 
 
 def is_configured() -> bool:
