@@ -1,4 +1,4 @@
-"""HDFS for tests: a NameNode and two DataNodes in one Java process, from the jars of a lock file and those of PySpark.
+"""HDFS for tests: a NameNode and three DataNodes in a Java process, from the jars of a lock file and those of PySpark.
 
 Tests are skipped if the jars cannot be fetched, or if there is no Java.
 """
@@ -23,11 +23,9 @@ from wirebook.spark.java import find_java
 
 GROUP = "hdfs"
 MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
+DATANODES = 3
+"""With fewer, clients wait half a second each time that they close a file (docs/decisions/0216)."""
 OPTIONS = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-SETTINGS = {
-    "dfs.replication": "2",
-    "dfs.namenode.file.close.num-committed-allowed": "1",  # else each client waits half a second when it closes a file
-}
 
 
 @contextlib.contextmanager
@@ -43,9 +41,7 @@ def running_hdfs(folder: Path) -> Iterator[str]:
     port = free_port()
     command = [str(java), *OPTIONS, f"-Dtest.build.data={folder}"]
     command += ["-cp", os.pathsep.join([str(folder), jars, str(of_spark)]), MAIN]
-    command += ["-format", "-datanodes", "2", "-nnport", str(port)]
-    for name, value in SETTINGS.items():
-        command += ["-D", f"{name}={value}"]
+    command += ["-format", "-datanodes", str(DATANODES), "-nnport", str(port)]
     url = f"hdfs://127.0.0.1:{port}"
     with (
         (folder / "log").open("wb") as log,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -36,6 +37,9 @@ __all__ = ["HdfsPath"]
 ATTEMPTS: Final = {"dfs.client.failover.max.attempts": "6"}
 """How often a single NameNode is asked before it counts as away: 10 to 20 seconds, as with object stores. For a
 nameservice, whose failover may take longer, the settings of the cluster decide."""
+OPENINGS: Final = 50
+OPENING_SECONDS: Final = 0.1
+"""How often a file is opened whose blocks the NameNode does not all know yet, and the pause between."""
 TEMPORARY: Final = "._wirebook-"
 """The start of the names of files that are being written, and are renamed when they are complete."""
 COPYING: Final = "._COPYING_"
@@ -93,8 +97,13 @@ class HdfsPath(ObjectPath):
 
     def open_input(self, version: str | None = None) -> ObjectReader:
         """Open the file as it is now; what is appended later is not seen."""
-        with self.failures():
-            return HdfsReader(self, _client(self.bucket).read(self._path), self.checked_status(version))
+        for _ in range(OPENINGS):
+            with self.failures():
+                reader, status = _client(self.bucket).read(self._path), self.checked_status(version)
+            if len(reader) >= status.size:
+                return HdfsReader(self, reader, status)
+            time.sleep(OPENING_SECONDS)  # a block was completed in between
+        raise self.failed(f"the NameNode knows {len(reader)} of its {status.size} bytes")
 
     def below(self, at_least: int = 1000) -> Iterator[tuple[ObjectPath, ObjectStatus]]:  # noqa: ARG002
         """All files below this folder, except those that are still being written. Raises: store-failed"""
