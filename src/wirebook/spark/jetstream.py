@@ -164,7 +164,7 @@ class JetStreamReader(DataSourceStreamReader):
     def stop(self) -> None:
         """End the process of the driver if Spark has closed its connection: PySpark would try to report that, and print
         a traceback because it cannot."""
-        if isinstance(sys.exc_info()[1], EOFError):
+        if isinstance(sys.exc_info()[1], EOFError | BrokenPipeError | ConnectionResetError):
             os._exit(0)
 
 

@@ -1,0 +1,58 @@
+"""The process in which PySpark plans the batches of a JetStream stream, when Spark has closed its connection."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from io import BytesIO
+
+import pytest
+from pyspark.serializers import CloudPickleSerializer, write_int, write_with_length
+from pyspark.sql.streaming import python_streaming_source_runner as runner
+from pyspark.sql.types import StructType
+
+from wirebook.capture.endpoints import Credentials
+from wirebook.capture.nats_client import NatsServers
+from wirebook.spark.jetstream import JetStreamDataSource, StreamRange
+
+PLANNER = """
+import socket, sys
+from pyspark.sql.streaming.python_streaming_source_runner import main
+stream = socket.socket(fileno=int(sys.argv[1])).makefile("rwb", 65536)
+main(stream, stream)
+"""
+
+
+def requests(count: int) -> bytes:
+    """What Spark sends to the process: its settings, the data source, and some requests to commit an offset."""
+    written = BytesIO()
+
+    def write_text(text: str) -> None:
+        write_with_length(text.encode(), written)
+
+    source = JetStreamDataSource(StreamRange(NatsServers("/endpoints/e", ("nats://127.0.0.1:1",), Credentials(), None, False), "S", ">", "earliest").options())
+    write_text("{}.{}".format(*sys.version_info))
+    write_text("/nowhere")
+    write_int(0, written)
+    CloudPickleSerializer()._write_with_length(source, written)
+    write_text(StructType().json())
+    write_int(1000, written)
+    for _ in range(count):
+        write_int(runner.COMMIT_FUNC_ID, written)
+        write_text("{}")
+    return written.getvalue()
+
+
+@pytest.mark.parametrize("shutdown", [socket.SHUT_WR, socket.SHUT_RDWR], ids=["requests", "requests-and-answers"])
+def test_closed_connection_ends_the_process_without_a_traceback(shutdown: int) -> None:
+    sent = requests(3)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command = [sys.executable, "-c", PLANNER, str(theirs.fileno())]
+        process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE, text=True)
+        theirs.close()
+        ours.sendall(sent)
+        ours.shutdown(shutdown)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
