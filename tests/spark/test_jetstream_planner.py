@@ -31,7 +31,11 @@ def requests(count: int) -> bytes:
     def write_text(text: str) -> None:
         write_with_length(text.encode(), written)
 
-    source = JetStreamDataSource(StreamRange(NatsServers("/endpoints/e", ("nats://127.0.0.1:1",), Credentials(), None, False), "S", ">", "earliest").options())
+    source = JetStreamDataSource(
+        StreamRange(
+            NatsServers("/endpoints/e", ("nats://127.0.0.1:1",), Credentials(), None, False), "S", ">", "earliest"
+        ).options()
+    )
     write_text("{}.{}".format(*sys.version_info))
     write_text("/nowhere")
     write_int(0, written)
