@@ -91,10 +91,9 @@ class JsonRecords:
 
 def _parts(lines: pa.LargeBinaryArray) -> Iterator[_Part]:
     """The lines of each protocol that can be parsed as columns."""
-    left = _is_plain(lines)
-    heads = pc.binary_slice(lines, 0, HEAD)
+    left, named = _is_plain(lines), _named(lines)
     for protocol, cls in PARSED.items():
-        of_protocol = left & mask_of(pc.match_substring(heads, f'"{protocol}"'))
+        of_protocol = left & named[protocol]
         if np.count_nonzero(of_protocol) < FEW:
             continue
         left &= ~of_protocol
@@ -102,6 +101,19 @@ def _parts(lines: pa.LargeBinaryArray) -> Iterator[_Part]:
         part = _part(lines if len(rows) == len(lines) else lines.take(pa.array(rows)), rows, protocol, cls)
         if part is not None:
             yield part
+
+
+def _named(lines: pa.LargeBinaryArray) -> dict[str, Mask]:
+    """Masks of the lines that seem to be of each protocol, which their first bytes name. Most writers write it first,
+    and a search costs ten times as much as a look."""
+    heads = pc.binary_slice(lines, 0, HEAD)
+    named = {protocol: mask_of(pc.starts_with(heads, f'{{"protocol":"{protocol}"')) for protocol in PARSED}
+    others = np.flatnonzero(~np.logical_or.reduce([*named.values()]))
+    if others.size:
+        heads = heads.take(pa.array(others))
+        for protocol, mask in named.items():
+            mask[others] = mask_of(pc.match_substring(heads, f'"{protocol}"'))
+    return named
 
 
 def _is_plain(lines: pa.LargeBinaryArray) -> Mask:
