@@ -291,4 +291,4 @@ def test_quality_of_service_0_is_noted(broker: Mosquitto, tmp_path: Path) -> Non
     catalog = catalog_of(broker, tmp_path, "MQTT/5.0", qos=0)
     with gateway(catalog, tmp_path / "to", *ARGUMENTS) as process:
         _, err = process.stop()
-        assert "'qos' is 0" in err
+        assert "'qos' is 0" in "\n".join([*process.notes, err])  # before or after it is ready

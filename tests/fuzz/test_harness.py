@@ -12,7 +12,7 @@ from fuzzing.supervisor import Tally, campaign, smallest
 pytestmark = pytest.mark.xdist_group("fuzz harness")  # one run of the planted faults for all tests
 
 MEMORY = 500 * 1024**2  # bytes for a worker that has imported nothing else
-LIMITS = Limits(wall=60.0, cpu=1.0, memory=MEMORY, space=2 * 1024**3)
+LIMITS = Limits(wall=60.0, cpu=2.0, memory=MEMORY, space=2 * 1024**3)
 IMPATIENT = Limits(wall=2.0, memory=MEMORY, space=2 * 1024**3)
 EXPECTED = {
     "raises": "ZeroDivisionError outside",

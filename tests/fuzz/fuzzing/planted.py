@@ -38,12 +38,12 @@ def _hangs(text: str) -> None:
 
 
 def _burns(text: str) -> int:
-    ends = time.process_time() + 2.5
+    ends = time.process_time() + 3.5
     return sum(1 for _ in iter(lambda: time.process_time() < ends, False)) * 0
 
 
 def _eats(text: str) -> int:
-    return len(bytearray(len(text) and 700 * 1024**2)) * 0
+    return len(bytearray(len(text) and 550 * 1024**2)) * 0
 
 
 def _bursts(text: str) -> int:
