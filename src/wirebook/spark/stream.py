@@ -172,7 +172,7 @@ class _Batches:
             pass
 
     def wait(self) -> None:
-        """Wait for what the batches have left to be done meanwhile."""
+        """Wait for the work that the batches have left to other threads."""
         self._target.wait()
 
 

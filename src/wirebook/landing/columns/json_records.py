@@ -104,8 +104,8 @@ def _parts(lines: pa.LargeBinaryArray) -> Iterator[_Part]:
 
 
 def _named(lines: pa.LargeBinaryArray) -> dict[str, Mask]:
-    """Masks of the lines that seem to be of each protocol, which their first bytes name. Most writers write it first,
-    and a search costs ten times as much as a look."""
+    """Masks of the lines that seem to be of each protocol. Most writers write the member `protocol` first: to compare
+    the first bytes costs a tenth of a search, which only the other lines need."""
     heads = pc.binary_slice(lines, 0, HEAD)
     named = {protocol: mask_of(pc.starts_with(heads, f'{{"protocol":"{protocol}"')) for protocol in PARSED}
     others = np.flatnonzero(~np.logical_or.reduce([*named.values()]))

@@ -152,8 +152,8 @@ class Run:
     def _landed_scans(self, files: Iterable[SourceFile]) -> Iterator[tuple[str, Scan]]:
         """The scans of files of HDFS that have landed and were not written to since."""
         for file in files:
-            entry = self._ledger.get(file.name)
-            if entry and file.modified and (entry.size, entry.modified) == (file.size, file.modified):
+            entry = self._ledger.get(file.name) if file.modified else None
+            if entry and (entry.size, entry.modified) == (file.size, file.modified):
                 yield file.name, Scan(file, file.size, (0, 0, file.size, file.modified), landed=entry.digest)
 
     def _land_batch(self, pending: PendingBatch, document: bytes) -> None:

@@ -298,7 +298,7 @@ class Target:
         self.at("finished")
 
     def wait(self) -> None:
-        """Wait for what the commits of this process have left to be done meanwhile, such as checkpoints."""
+        """Wait for the work that commits of this process have left to other threads, such as checkpoints."""
         for table_format in FORMATS.values():
             table_format.wait()
 

@@ -220,7 +220,7 @@ class TableFormat(Protocol):
         """
 
     def wait(self) -> None:
-        """Wait for what commits have left to be done meanwhile."""
+        """Wait for the work that commits have left to other threads."""
 
     def files(self, place: TablePlace) -> list[Location]:
         """The files that are part of the table, sorted by name, which is batch order."""
