@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from wirebook.bindings import parse_record
 from wirebook.bindings.capture import MEMBERS
 from wirebook.bindings.wire import Base64, bytes_of
-from wirebook.landing.columns.json_records import BLOCK, FEW, JsonRecords, read_lines
+from wirebook.landing.columns.json_records import JsonRecords, read_lines
 from wirebook.landing.columns.records import RecordFields
+from wirebook.text.json_tables import BLOCK, FEW
 
 MOMENT = "2026-03-04T05:06:07.890123Z"
 PAIRS = [["ce_id", "1"], ["Ce_Type", "t"], ["x", "ü\n"]]

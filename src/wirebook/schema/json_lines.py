@@ -27,7 +27,6 @@ RUN = 512
 ANY = msgspec.json.Decoder()
 _ROW = re.compile(r"`\$\[([0-9]+)\]")
 _BYTE = re.compile(r"\(byte ([0-9]+)\)\Z")
-_OPEN, _CLOSE = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
 
 
 def decode_column(
@@ -38,11 +37,11 @@ def decode_column(
     `decoder` may decode to a type of its own; payloads that are not of that type are left out.
     """
     texts = payloads.cast(pa.binary())
-    good = _bracketed(texts)
+    good = is_bracketed(texts)
     if not good.all():
         texts = pc.ascii_trim(texts.cast(pa.string(), safe=False), " \t\r\n").cast(pa.binary())
-        good = _bracketed(texts)
-    rows = np.flatnonzero(good & _within(texts, depth, size))
+        good = is_bracketed(texts)
+    rows = np.flatnonzero(good & is_within(texts, depth, size))
     raw = (texts if len(rows) == len(texts) else texts.take(pa.array(rows))).to_pylist()
     values, failed = list[Any](), list[int]()
     for start in range(0, len(raw), RUN):
@@ -50,18 +49,17 @@ def decode_column(
     return _spread(values, failed, rows, len(payloads))
 
 
-def _bracketed(texts: pa.BinaryArray) -> Mask:
-    """Return which payloads begin and end as an object or array does."""
+def is_bracketed(texts: pa.BinaryArray, brackets: tuple[bytes, ...] = (b"{}", b"[]")) -> Mask:
+    """Return which payloads begin and end with a pair of brackets."""
     offsets, data = _buffers(texts)
     good = offsets[1:] > offsets[:-1]
     if texts.null_count:
         good &= np.asarray(texts.is_valid())
     first, last = data[np.where(good, offsets[:-1], 0)], data[np.where(good, offsets[1:] - 1, 0)]
-    pairs = [(first == begin) & (last == end) for begin, end in zip(_OPEN, _CLOSE, strict=True)]
-    return np.asarray(good & (pairs[0] | pairs[1]))
+    return np.asarray(good & np.logical_or.reduce([(first == begin) & (last == end) for begin, end in brackets]))
 
 
-def _within(texts: pa.BinaryArray, depth: int, size: int) -> Mask:
+def is_within(texts: pa.BinaryArray, depth: int, size: int) -> Mask:
     """Return which payloads certainly are within the limits: they have no more brackets than allowed levels."""
     offsets, _ = _buffers(texts)
     lengths = offsets[1:] - offsets[:-1]

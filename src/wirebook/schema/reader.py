@@ -171,7 +171,7 @@ def columns_of_rows(fields: tuple[Field, ...], rows: Rows) -> dict[str, pa.Array
     return {name: pa.array([row and row[name] for row in rows], type_) for name, type_ in types.items()}
 
 
-def read_each(schema: CompiledSchema, payloads: pa.BinaryArray, content_type: str | None) -> ColumnReading:
+def read_each(schema: CompiledSchema, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
     """Read a column row by row: for short columns, and for payloads that cannot be read at once."""
     raws = payloads.to_pylist()
     rows = [None if raw is None else schema.read(Payload(raw, content_type=content_type)).row for raw in raws]
@@ -179,14 +179,17 @@ def read_each(schema: CompiledSchema, payloads: pa.BinaryArray, content_type: st
     return ColumnReading(columns_of_rows(schema.fields, rows), settled)
 
 
-def with_others(schema: CompiledSchema, payloads: pa.BinaryArray, reading: ColumnReading) -> ColumnReading:
+def with_others(
+    read: Callable[[pa.BinaryArray], ColumnReading], payloads: pa.BinaryArray, reading: ColumnReading
+) -> ColumnReading:
     """Return a reading in which `read` has decided the rows that were not settled."""
     if reading.settled.all():
         return reading
     places = np.flatnonzero(~reading.settled)
-    unsettled = read_each(schema, payloads.take(pa.array(places)), None)
-    reading.settled[places] = unsettled.settled
-    return ColumnReading(replaced(reading.columns, places, unsettled.columns), reading.settled)
+    others = read(payloads.take(pa.array(places)))
+    settled = reading.settled.copy()
+    settled[places] = others.settled
+    return ColumnReading(replaced(reading.columns, places, others.columns), settled)
 
 
 def replaced(columns: dict[str, pa.Array], places: Any, others: dict[str, pa.Array]) -> dict[str, pa.Array]:

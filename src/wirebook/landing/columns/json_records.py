@@ -2,15 +2,10 @@
 
 Lines that it cannot parse with certainty (an unknown or duplicate member, bytes in base64, AMQP with its free maps) are
 decoded by `wirebook.bindings.decode_records`, one by one; the reference reads those that remain uncertain.
-
-Arrow's reader crashes on a text that begins with ``null``, and an invalid line could shift its neighbours. Both are
-excluded: each line begins with ``{`` and ends with ``}``, no JSON text contains ``}`` newline ``{``, and the number of
-values must equal the number of lines.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -18,7 +13,6 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
 
 from wirebook.bindings import decode_records
 from wirebook.bindings.capture import MAX_RECORD_BYTES, MEMBERS
@@ -26,9 +20,8 @@ from wirebook.bindings.wire import CLASSES, AmqpMessage, AnyMessage, MqttPropert
 from wirebook.landing.columns.parquet_records import Columns, FlatPairs, ParquetFields, is_within
 from wirebook.landing.columns.records import DecodedRecords, RecordFields
 from wirebook.landing.columns.slot_columns import Mask, Rows, SlotColumn, instants, mask_of
+from wirebook.text.json_tables import FEW, parse_lines
 
-BLOCK: Final = 2048  # lines parsed in one call
-FEW: Final = 64  # lines for which a call costs more than it saves
 HEAD: Final = 128  # bytes of a line that are searched for its protocol
 PARSED: Final = {protocol: cls for protocol, cls in CLASSES.items() if cls is not AmqpMessage}
 
@@ -43,7 +36,6 @@ _TYPES: Final[dict[str, pa.DataType]] = {
     "retain": pa.bool_(),
     "properties": _PROPERTIES,
 }
-_ROW: Final = re.compile(r" in row ([0-9]+)\Z")
 
 
 class _Part(NamedTuple):
@@ -154,56 +146,13 @@ def _part(lines: pa.LargeBinaryArray, rows: Rows, protocol: str, cls: type[AnyMe
     return _Part(protocol, rows[places[certain]], JsonFields(cls, columns))
 
 
-# -- parsing --------------------------------------------------------------------------------------------------------
-
-
 def read_lines(lines: pa.LargeBinaryArray, schema: pa.Schema) -> tuple[pa.Table, Rows]:
-    """The columns of the lines that are objects of `schema` without unknown or duplicate members, and their positions.
-
-    Cost: about 3 µs for a line of 600 bytes. An invalid line costs the lines before it in its block again; after too
-    many failures, the remaining lines are not parsed.
-    """
+    """The columns of the lines that are objects of `schema`, without unknown or repeated members, and their places."""
     tables, places = [schema.empty_table()], [np.zeros(0, np.int64)]
-    todo = [(begin, min(begin + BLOCK, len(lines))) for begin in range(0, len(lines), BLOCK)][::-1]
-    failures, allowed = 0, 8 + len(lines) // 128
-    while todo and failures <= allowed:
-        begin, end = todo.pop()
-        parsed = _attempt(lines.slice(begin, end - begin), schema)
-        if isinstance(parsed, pa.Table):
-            tables.append(parsed)
-            places.append(np.arange(begin, end))
-        else:
-            failures += 1
-            todo += _without(begin, end, parsed)
+    for begin, table in parse_lines(lines, schema):
+        tables.append(table)
+        places.append(np.arange(begin, begin + len(table)))
     return pa.concat_tables(tables), np.concatenate(places)
-
-
-def _attempt(lines: pa.LargeBinaryArray, schema: pa.Schema) -> pa.Table | int | None:
-    """The columns of lines if all are valid; else the position of an invalid line, if it is known."""
-    try:
-        one_list = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines.cast(pa.large_string()))
-        text = pc.binary_join(one_list, pa.scalar("\n", pa.large_string())).buffers()[2]
-        table = pj.read_json(
-            pa.BufferReader(text),
-            read_options=pj.ReadOptions(use_threads=False, block_size=text.size + 1),
-            parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
-        )
-    except pa.ArrowInvalid as error:
-        named = _ROW.search(str(error))
-        return int(named[1]) if named and int(named[1]) < len(lines) else None
-    return table if len(table) == len(lines) else None
-
-
-def _without(begin: int, end: int, failed: int | None) -> list[tuple[int, int]]:
-    """The ranges to try next, last one first: around an invalid line, or halves until they are small."""
-    if failed is not None:
-        pieces = [(begin + failed + 1, end), (begin, begin + failed)]
-    elif end - begin > FEW:
-        middle = (begin + end) // 2
-        pieces = [(middle, end), (begin, middle)]
-    else:
-        return []
-    return [(first, last) for first, last in pieces if first < last]
 
 
 # -- members --------------------------------------------------------------------------------------------------------

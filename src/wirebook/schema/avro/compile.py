@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -152,7 +152,7 @@ class AvroReader(SchemaReader):
         columns = values.flatten() if isinstance(self.layout, Struct) else [values]
         named = dict(zip((field.name for field in self.fields), columns, strict=True))
         reading = ColumnReading(named | {REST: pa.nulls(len(payloads), pa.string())}, cursor.good)
-        return with_others(self, payloads, reading)
+        return with_others(partial(read_each, self), payloads, reading)
 
 
 def _problems(mismatches: Iterable[tuple[str, Any, Any]]) -> tuple[Problem, ...]:

@@ -17,6 +17,7 @@ from referencing.jsonschema import specification_with
 
 from wirebook.schema.json_reader import LINEAR, JsonReader
 from wirebook.schema.jsonschema.columns import layout_of
+from wirebook.schema.jsonschema.constraints import ObjectConstraint, constraints_of
 from wirebook.schema.jsonschema.cost import check_cost
 from wirebook.schema.payload_problems import not_compilable, preview
 from wirebook.schema.reader import CompiledSchema, Unsupported
@@ -86,7 +87,11 @@ def compile_json_schema(source: SchemaSource) -> CompiledSchema | Unsupported:
         validator, layout = build(root), layout_of(root, resolver)
     except (js.ValidationError, js.ReferencingError, ValueError, RecursionError, OverflowError) as error:
         return not_compilable(label, error)
-    return JsonReader(label, layout, source.options.limits, root, validator, build, expected)
+
+    def constrain() -> ObjectConstraint | None:
+        return constraints_of(root["$ref"], resolver, layout)
+
+    return JsonReader(label, layout, source.options.limits, root, validator, build, expected, constrain)
 
 
 def _resolver(document: Any, base: str, draft: str, retrieve: Callable[[str], Any]) -> Any:

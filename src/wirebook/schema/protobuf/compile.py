@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
@@ -192,7 +192,7 @@ class ProtobufReader(SchemaReader):
         if isinstance(self.layout, Struct):
             columns = dict(zip(column.type.names, column.flatten(), strict=True))
         columns[REST] = pa.nulls(len(column), pa.string())
-        return with_others(self, payloads, ColumnReading(columns, ~rows.given_up))
+        return with_others(partial(read_each, self), payloads, ColumnReading(columns, ~rows.given_up))
 
     def _parse(self, raws: list[bytes | None]) -> tuple[list[Message], Any]:
         """Return a message for each payload, empty if it cannot be parsed, and the mask of those that can."""

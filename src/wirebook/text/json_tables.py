@@ -1,0 +1,72 @@
+"""Parse lines of JSON into Arrow tables, many lines in one call.
+
+Arrow's reader crashes on a text that begins with ``null``, and an invalid line could shift its neighbours. Both are
+excluded: the lines that a caller passes begin with ``{`` and end with ``}``, no JSON text contains ``}`` newline ``{``,
+and the number of values must equal the number of lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+BLOCK: Final = 2048  # lines parsed in one call
+FEW: Final = 64  # lines for which a call costs more than it saves
+_ROW: Final = re.compile(r" in row ([0-9]+)\Z")
+
+
+def parse_lines(
+    lines: pa.LargeBinaryArray, schema: pa.Schema, others: Literal["error", "infer"] = "error"
+) -> Iterator[tuple[int, pa.Table]]:
+    """Blocks of consecutive lines as tables, each with the position of its first line.
+
+    Shape: the lines begin with ``{``, end with ``}`` and contain no newline. Lines that are no objects of `schema`, or
+    that have a member twice, are left out. So are, with ``error``, lines with unknown members; with ``infer``, these
+    become further columns, at any depth.
+
+    Cost: about 3 µs for a line of 600 bytes. An invalid line costs the lines before it in its block again; after too
+    many failures, the remaining lines are left out.
+    """
+    todo = [(begin, min(begin + BLOCK, len(lines))) for begin in range(0, len(lines), BLOCK)][::-1]
+    failures, allowed = 0, 8 + len(lines) // 128
+    while todo and failures <= allowed:
+        begin, end = todo.pop()
+        parsed = _attempt(lines.slice(begin, end - begin), schema, others)
+        if isinstance(parsed, pa.Table):
+            yield begin, parsed
+        else:
+            failures += 1
+            todo += _without(begin, end, parsed)
+
+
+def _attempt(lines: pa.LargeBinaryArray, schema: pa.Schema, others: str) -> pa.Table | int | None:
+    """The columns of lines if all are valid; else the position of an invalid line, if it is known."""
+    try:
+        one_list = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines.cast(pa.large_string()))
+        text = pc.binary_join(one_list, pa.scalar("\n", pa.large_string())).buffers()[2]
+        table = pj.read_json(
+            pa.BufferReader(text),
+            read_options=pj.ReadOptions(use_threads=False, block_size=text.size + 1),
+            parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others),
+        )
+    except pa.ArrowInvalid as error:
+        named = _ROW.search(str(error))
+        return int(named[1]) if named and int(named[1]) < len(lines) else None
+    return table if len(table) == len(lines) else None
+
+
+def _without(begin: int, end: int, failed: int | None) -> list[tuple[int, int]]:
+    """The ranges to try next, last one first: around an invalid line, or halves until they are small."""
+    if failed is not None:
+        pieces = [(begin + failed + 1, end), (begin, begin + failed)]
+    elif end - begin > FEW:
+        middle = (begin + end) // 2
+        pieces = [(middle, end), (begin, middle)]
+    else:
+        return []
+    return [(first, last) for first, last in pieces if first < last]
