@@ -40,8 +40,9 @@ class GatewayProcess:
         """Stop the gateway; its exit code, and what it printed since it was ready."""
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(number)
-        _, err = self.process.communicate(timeout=120)
-        return self.process.returncode, err
+        assert self.process.stderr
+        err = self.process.stderr.read()  # `communicate` would lose what the stream has read ahead
+        return self.process.wait(timeout=120), err
 
 
 def command(catalog: Path, folder: Path | str, *arguments: str) -> list[str]:

@@ -173,7 +173,7 @@ def test_full_store_gets_503_and_nothing_is_acknowledged(catalog: Path, tmp_path
         assert "cannot write a segment: File too large; nothing is acknowledged" in err, running.notes
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
     with gateway(catalog, tmp_path / "to", "--endpoint", "/endpoints/hooks") as again:
         again.stop()
     assert [record["body"] for record in captured(tmp_path / "to")] == ["1"]

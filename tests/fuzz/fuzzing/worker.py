@@ -73,13 +73,14 @@ def fault_of(error: Exception) -> dict[str, Any]:
 
 
 def over_limits(result: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    if result["cpu"] > limits.cpu:
-        return {"fault": "slow", "detail": f"{result['cpu']:.1f} s of CPU time, the bound is {limits.cpu} s"}
+    """What a case took too much of: memory first, because much of it takes long."""
     if result["memory"] > limits.memory:
         return {
             "fault": "memory",
             "detail": f"{result['memory'] >> 20} MiB held, the bound is {limits.memory >> 20} MiB",
         }
+    if result["cpu"] > limits.cpu:
+        return {"fault": "slow", "detail": f"{result['cpu']:.1f} s of CPU time, the bound is {limits.cpu} s"}
     return {}
 
 
