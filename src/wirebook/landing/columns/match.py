@@ -308,12 +308,13 @@ def _fit_template(
     verdict: CandidateFit, check: SlotCheck, text: pa.StringArray, literals: list[Any]
 ) -> tuple[Mask, Mask]:
     """A mask of the values that match a template. Its captures are added, and must agree with earlier ones."""
-    cut = pc.extract_regex(text, check.segments)
-    fits, certain = mask_of(cut.is_valid()), np.ones(len(text), bool)
+    cuts = [pc.extract_regex(text, expression) for expression in check.segments]
+    groups = {field.name: cut.field(field.name) for cut in cuts for field in cut.type}
+    fits, certain = mask_of(cuts[0].is_valid()), np.ones(len(text), bool)
     for number, literal in enumerate(literals):
-        fits &= mask_of(pc.equal(cut.field(f"l{number}"), literal))
+        fits &= mask_of(pc.equal(groups[f"l{number}"], literal))
     for place, number in enumerate(check.placeholders):
-        captured = cut.field(f"p{place}")
+        captured = groups[f"p{place}"]
         if check.uri:  # the reference decodes escapes before it compares
             certain &= ~mask_of(pc.match_substring(captured, "%"))
         known = verdict.captures.setdefault(number, captured)

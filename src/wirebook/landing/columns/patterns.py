@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,9 @@ from wirebook.definitions.compile.uritemplate import Template
 from wirebook.definitions.match.selection import EndpointScope
 from wirebook.landing.columns.slot_columns import Rows
 
+MAX_GROUPS: Final = 4
+"""The groups that RE2 captures in one pass; with five, it takes four times as long."""
+
 
 @dataclass(frozen=True, slots=True)
 class SlotCheck:
@@ -31,10 +35,10 @@ class SlotCheck:
 
     Shape: `needed`: an absent value does not match. `ranks_when_present`: the value may be absent, and affects the rank
     if it is present. `of_request`: not checked on HTTP responses. `lists`: the value may be a comma-separated list.
-    `literal` is the kind of a constant, whose text is the pattern's next text. For a template, `segments` is the
-    regular expression (RE2) that splits the value: groups ``l0``, ``l1`` ... are literal segments, which are the
-    pattern's next texts; ``p0`` ... are placeholders, whose numbers in the pattern are `placeholders`. `uri`: values
-    with escapes or with characters that are not allowed in URIs go to the reference.
+    `literal` is the kind of a constant, whose text is the pattern's next text. For a template, `segments` are regular
+    expressions (RE2) that split the value and differ in the groups that they capture: ``l0``, ``l1`` ... are literal
+    segments, which are the pattern's next texts; ``p0`` ... are placeholders, whose numbers in the pattern are
+    `placeholders`. `uri`: values with escapes or with characters that are not allowed in URIs go to the reference.
     """
 
     section: str
@@ -46,7 +50,7 @@ class SlotCheck:
     lists: bool = False
     literal: str = ""
     media_type: MediaType | None = None
-    segments: str = ""
+    segments: tuple[str, ...] = ()
     literals: int = 0
     placeholders: tuple[int, ...] = ()
     uri: bool = False
@@ -222,26 +226,35 @@ class _PatternBuilder:
         return True
 
 
-def _segments(template: Template) -> tuple[str, list[str]]:
-    """The regular expression that splits a value like the template, and the literal segments.
+def _segments(template: Template) -> tuple[tuple[str, ...], list[str]]:
+    """The regular expressions that split a value like the template, and the literal segments.
 
     A segment with a placeholder keeps its surrounding text: such a prefix is part of the pattern.
     """
     if template.spanning:
-        return r"\A(?P<p0>(?s:.+))\z", []
+        return (r"\A(?P<p0>(?s:.+))\z",), []
     place, literals = template.place, list[str]()
     inside = f"[^{_in_class(place.separator)}]*"
     bound = f"[^{_in_class(place.separator + place.forbidden)}]+"
-    parts, placeholders = list[str](), 0
+    parts, placeholders = list[tuple[str, str, str, str]](), 0
     for piece in template.pieces:
         if piece.names:
             prefix, suffix = map(_escaped, piece.literals)
-            parts.append(f"{prefix}(?P<p{placeholders}>{bound}){suffix}")
+            parts.append((prefix, f"p{placeholders}", bound, suffix))
             placeholders += 1
         else:
-            parts.append(f"(?P<l{len(literals)}>{inside})")
+            parts.append(("", f"l{len(literals)}", inside, ""))
             literals.append(piece.literals[0])
-    return rf"\A{_escaped(place.separator).join(parts)}\z", literals
+
+    def capturing(groups: range) -> str:
+        texts = (
+            f"{prefix}({f'?P<{group}>' if number in groups else '?:'}{expression}){suffix}"
+            for number, (prefix, group, expression, suffix) in enumerate(parts)
+        )
+        return rf"\A{_escaped(place.separator).join(texts)}\z"
+
+    starts = range(0, len(parts), MAX_GROUPS)
+    return tuple(capturing(range(start, start + MAX_GROUPS)) for start in starts), literals
 
 
 def _in_class(characters: str) -> str:
