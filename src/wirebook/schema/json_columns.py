@@ -63,15 +63,14 @@ class JsonColumns:
         lines = (texts if len(rows) == len(texts) else texts.take(pa.array(rows))).cast(pa.large_binary())
         has_null = _mask(pc.match_substring(lines, "null")) if _has(lines, b"null") else np.zeros(len(lines), bool)
         arrays, places = [pa.array([], self.layout.arrow)], [np.zeros(0, np.int64)]
-        for begin, table in parse_lines(lines, pa.schema(list(self.constraint.decoded_type)), "infer"):
+        for begin, table in parse_lines(lines, pa.schema(list(self.constraint.decoded_type))):
             end = begin + len(table)
             array = pa.StructArray.from_arrays(
                 [column.combine_chunks() for column in table.columns], table.column_names
             )
             certain = ~self._doubtful(self.constraint, array, has_null[begin:end])
-            known = cast(array if certain.all() else array.filter(pa.array(certain)), self.constraint.decoded_type)
             try:
-                arrays.append(cast(known, self.layout.arrow))
+                arrays.append(cast(array if certain.all() else array.filter(pa.array(certain)), self.layout.arrow))
             except pa.ArrowInvalid:  # a date that does not exist
                 continue
             places.append(rows[begin:end][certain])
@@ -105,10 +104,7 @@ class JsonColumns:
     def _doubtful_objects(self, constraint: ObjectConstraint, array: pa.StructArray, has_null: Mask) -> Mask:
         doubtful, present = np.zeros(len(array), bool), _mask(array.is_valid())
         for name, column in zip(array.type.names, array.flatten(), strict=True):
-            member = constraint.members.get(name)
-            if member is None:
-                doubtful |= _mask(column.is_valid()) | has_null
-                continue
+            member = constraint.members[name]
             if column.null_count:
                 missing = _mask(column.is_null()) & present
                 if name in constraint.required:
@@ -154,6 +150,9 @@ def _misfits(column: ScalarColumn, array: pa.Array) -> Mask:
     if column is NUMBER:  # neither NaN nor an integer that was rounded; the limit itself may have been
         numbers = pc.fill_null(array, 0).to_numpy()
         return np.asarray(~(np.abs(numbers) < accepts["maximum"]))
+    if "minimum" in accepts:
+        outside = pc.or_(pc.less(array, accepts["minimum"]), pc.greater(array, accepts["maximum"]))
+        return _mask(pc.fill_null(outside, False))
     return np.zeros(len(array), bool)
 
 

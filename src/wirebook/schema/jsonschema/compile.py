@@ -89,7 +89,7 @@ def compile_json_schema(source: SchemaSource) -> CompiledSchema | Unsupported:
         return not_compilable(label, error)
 
     def constrain() -> ObjectConstraint | None:
-        return constraints_of(root["$ref"], resolver, layout)
+        return constraints_of(root["$ref"], resolver, layout, combines="/" in draft)
 
     return JsonReader(label, layout, source.options.limits, root, validator, build, expected, constrain)
 

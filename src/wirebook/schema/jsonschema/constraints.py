@@ -19,7 +19,7 @@ import pyarrow as pa
 from referencing.exceptions import Unresolvable
 
 from wirebook.schema.layout import ColumnLayout, List, ScalarColumn, Struct
-from wirebook.schema.scalar_columns import BOOLEAN, DATE, INT64, NUMBER, TEXT, TIMESTAMP
+from wirebook.schema.scalar_columns import DATE, NUMBER, TIMESTAMP
 
 ANNOTATIONS: Final = frozenset((
     "$anchor", "$comment", "$defs", "$id", "$schema", "id", "definitions", "title", "description", "default",
@@ -32,14 +32,6 @@ BOUNDS: Final = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveM
 LENGTHS: Final = frozenset(("minLength", "maxLength"))
 FORMATS: Final = {TIMESTAMP: "date-time", DATE: "date"}
 """The format that every text has that fits the column."""
-TYPES: Final = {
-    TEXT: ("string",),
-    TIMESTAMP: ("string",),
-    DATE: ("string",),
-    BOOLEAN: ("boolean",),
-    INT64: ("integer", "number"),
-    NUMBER: ("number",),
-}
 MAX_LEVELS: Final = 32  # of references to references
 
 Resolver = Any  # of `referencing`, whose interface does not export the type
@@ -96,11 +88,12 @@ Constraint = ScalarConstraint | ArrayConstraint | ObjectConstraint
 
 
 class _Place(NamedTuple):
-    """A schema, the URI that refers to it, and the resolver of its references."""
+    """A schema, the URI that refers to it, the resolver of its references, and whether keywords beside them count."""
 
     uri: str
     schema: dict[str, Any]
     resolver: Resolver
+    combines: bool
 
     def at(self, *steps: str) -> _Place | None:
         """The schema below this one. None if it is a boolean or has a URI of its own."""
@@ -112,20 +105,32 @@ class _Place(NamedTuple):
         if not isinstance(below, dict) or not has_pointer or {"id", "$id"} & below.keys():
             return None
         pointer = "/".join(quote(step.replace("~", "~0").replace("/", "~1"), safe="~") for step in steps)
-        return _Place(f"{document}#{fragment}/{pointer}", below, self.resolver)
+        return _Place(f"{document}#{fragment}/{pointer}", below, self.resolver, self.combines)
+
+    def referred(self) -> _Place | None:
+        """The schema that `$ref` names. None if it is a boolean or cannot be named by a URI."""
+        document, reference = urldefrag(self.uri).url, self.schema["$ref"]
+        uri = document + reference if reference.startswith("#") else urljoin(self.uri, reference)
+        resolved = self.resolver.lookup(reference)
+        if not isinstance(resolved.contents, dict) or self.resolver.lookup(uri).contents is not resolved.contents:
+            return None
+        draft = resolved.contents.get("$schema", "")
+        combines = self.combines if urldefrag(uri).url == document else "/draft/20" in draft
+        return _Place(uri, resolved.contents, resolved.resolver, combines)
 
 
 class _UnknownError(Exception):
     """Columns cannot tell whether a value is valid."""
 
 
-def constraints_of(root: str, resolver: Resolver, layout: ColumnLayout) -> ObjectConstraint | None:
-    """What the schema at the URI `root` requires of the columns of `layout`; None if columns cannot tell."""
+def constraints_of(root: str, resolver: Resolver, layout: ColumnLayout, *, combines: bool) -> ObjectConstraint | None:
+    """What the schema at the URI `root` requires of the columns of `layout`; None if columns cannot tell. `combines`:
+    keywords beside `$ref` count, as they do since draft 2019-09."""
     try:
         resolved = resolver.lookup(root)
         if not isinstance(resolved.contents, dict):
             return None
-        constraint = _constraint([_Place(root, resolved.contents, resolved.resolver)], layout)
+        constraint = _constraint([_Place(root, resolved.contents, resolved.resolver, combines)], layout)
     except (_UnknownError, Unresolvable):
         return None
     return constraint if isinstance(constraint, ObjectConstraint) else None
@@ -146,36 +151,43 @@ def _constraint(places: list[_Place], layout: ColumnLayout) -> Constraint:
         return _object(places, layout)
     if isinstance(layout, List):
         return _array(places, layout)
-    if isinstance(layout, ScalarColumn) and layout in TYPES:
-        return _scalar(places, layout)
+    if isinstance(layout, ScalarColumn):
+        return _scalar(places, layout, _types(layout))
+    raise _UnknownError
+
+
+def _types(column: ScalarColumn) -> tuple[str, ...]:
+    """The types in a schema of the values that Arrow's reader makes of a column. Raises: _UnknownError"""
+    kinds, decoded = pa.types, column.decoded_type
+    if column.native and column.accepts:
+        if kinds.is_string(decoded):
+            return ("string",)
+        if kinds.is_boolean(decoded):
+            return ("boolean",)
+        if kinds.is_integer(decoded):
+            return ("integer", "number")
+        if column is NUMBER:
+            return ("number",)
     raise _UnknownError
 
 
 def _expanded(place: _Place, levels: int) -> Iterator[_Place]:
-    """The schemas that a value must satisfy instead of one with references. Raises: _UnknownError"""
+    """The schemas that a value must satisfy: this one, and those that it refers to. Raises: _UnknownError"""
     keywords = _keywords(place)
-    if not levels:
+    if not levels or ("$ref" in keywords and len(keywords) > 1 and not place.combines):
         raise _UnknownError
     if "$ref" in keywords:
-        if keywords != {"$ref"}:  # drafts differ about the keywords beside it
-            raise _UnknownError
-        reference = place.schema["$ref"]
-        uri = urldefrag(place.uri).url + reference if reference.startswith("#") else urljoin(place.uri, reference)
-        resolved = place.resolver.lookup(reference)
-        if not isinstance(resolved.contents, dict) or place.resolver.lookup(uri).contents is not resolved.contents:
-            raise _UnknownError
-        yield from _expanded(_Place(uri, resolved.contents, resolved.resolver), levels - 1)
-        return
+        yield from _expanded(_known(place.referred()), levels - 1)
     for index in range(len(place.schema.get("allOf", ()))):
-        yield from _expanded(_below(place, "allOf", str(index)), levels - 1)
-    yield place
+        yield from _expanded(_known(place.at("allOf", str(index))), levels - 1)
+    if keywords - REFERENCES:
+        yield place
 
 
-def _below(place: _Place, *steps: str) -> _Place:
-    below = place.at(*steps)
-    if below is None:
+def _known(place: _Place | None) -> _Place:
+    if place is None:
         raise _UnknownError
-    return below
+    return place
 
 
 def _keywords(place: _Place) -> set[str]:
@@ -205,7 +217,7 @@ def _object(places: list[_Place], layout: Struct) -> ObjectConstraint:
     for name, member in layout.members.items():
         with suppress(_UnknownError):
             named = [place for place in places if name in place.schema.get("properties", {})]
-            members[name] = _constraint([_below(place, "properties", name) for place in named], member)
+            members[name] = _constraint([_known(place.at("properties", name)) for place in named], member)
     required = frozenset[str]().union(*(place.schema.get("required", ()) for place in places))
     if not members or not required <= members.keys():
         raise _UnknownError
@@ -215,15 +227,15 @@ def _object(places: list[_Place], layout: Struct) -> ObjectConstraint:
 def _array(places: list[_Place], layout: List) -> ArrayConstraint:
     if any(not _keywords(place) <= OF_ARRAYS | REFERENCES for place in places):
         raise _UnknownError
-    item = _constraint([_below(place, "items") for place in places if "items" in place.schema], layout.item)
+    item = _constraint([_known(place.at("items")) for place in places if "items" in place.schema], layout.item)
     most = [place.schema["maxItems"] for place in places if "maxItems" in place.schema]
     least = max((place.schema.get("minItems", 0) for place in places), default=0)
     return ArrayConstraint(item, _nullable(places, ("array",)), least, min(most, default=None))
 
 
-def _scalar(places: list[_Place], column: ScalarColumn) -> ScalarConstraint:
-    kinds = [_decided(place, column) for place in places]
-    nullable = _nullable(places, TYPES[column]) and "by values" not in kinds
+def _scalar(places: list[_Place], column: ScalarColumn, types: tuple[str, ...]) -> ScalarConstraint:
+    kinds = [_decided(place, column, types) for place in places]
+    nullable = _nullable(places, types) and "by values" not in kinds
     deciding = tuple(place.uri for place, kind in zip(places, kinds, strict=True) if kind != "by type")
     different = {kind for kind in kinds if kind != "by type"}
     decided = "by type" if not different else different.pop() if len(different) == 1 else "by values"
@@ -232,13 +244,15 @@ def _scalar(places: list[_Place], column: ScalarColumn) -> ScalarConstraint:
     return ScalarConstraint(column, nullable, deciding, decided)
 
 
-def _decided(place: _Place, column: ScalarColumn) -> Decided:
+def _decided(place: _Place, column: ScalarColumn, types: tuple[str, ...]) -> Decided:
     """Which values of a column decide whether a schema holds."""
     keywords = _keywords(place) - {"type"} - REFERENCES
-    if place.schema.get("format") == FORMATS.get(column) or column in (BOOLEAN, INT64, NUMBER):
-        keywords -= {"format"}  # formats are about texts
+    if place.schema.get("format") == FORMATS.get(column) or types != ("string",):  # formats are about texts
+        keywords -= {"format"}
+    if place.schema.get("pattern") == column.accepts.get("pattern"):  # the column holds no other text
+        keywords -= {"pattern"}
     if not keywords:
         return "by type"
-    if column in (INT64, NUMBER) and keywords <= BOUNDS:
+    if "number" in types and keywords <= BOUNDS:
         return "by extremes"
-    return "by lengths" if column is TEXT and keywords <= LENGTHS else "by values"
+    return "by lengths" if types == ("string",) and keywords <= LENGTHS else "by values"

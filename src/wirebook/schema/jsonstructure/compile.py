@@ -15,11 +15,12 @@ from __future__ import annotations
 from typing import Any
 
 import jsonschema_rs as js
-from referencing import Registry
+from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 from wirebook.schema.json_reader import LINEAR, JsonReader
 from wirebook.schema.jsonschema.compile import expected as expected_by_json_schema
+from wirebook.schema.jsonschema.constraints import ObjectConstraint, constraints_of
 from wirebook.schema.jsonschema.cost import check_cost
 from wirebook.schema.jsonstructure.columns import layout_of
 from wirebook.schema.jsonstructure.imports import with_imports
@@ -63,7 +64,13 @@ def compile_json_structure(source: SchemaSource) -> CompiledSchema | Unsupported
         validator, layout = build(root), layout_of(document, pointer)
     except (StructureError, js.ValidationError, js.ReferencingError, ValueError, RecursionError) as error:
         return not_compilable(label, error)
-    return JsonReader(label, layout, source.options.limits, root, validator, build, expected)
+
+    def constrain() -> ObjectConstraint | None:
+        primitives = [(uri, Resource.from_contents(contents)) for uri, contents in translation.resources()]
+        resolver = registry.with_resources(primitives).resolver(DOCUMENT)
+        return constraints_of(DOCUMENT, resolver, layout, combines=True)
+
+    return JsonReader(label, layout, source.options.limits, root, validator, build, expected, constrain)
 
 
 def root_pointer(document: Any, fragment: str | None) -> str:
