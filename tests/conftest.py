@@ -10,13 +10,17 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from brokers import KafkaBroker
 from hypothesis import settings
 
 from tests.brokers.hdfs import running_hdfs
+from tests.brokers.kafka import running_kafka
 from tests.landing import azure as azure_store
 from tests.landing import gcs as google_store
 from tests.landing.s3 import make_bucket, s3_server
+from tests.scheduling import ChunkScheduling
 from tests.spark.shared_java import shared_java
+from wirebook.spark.jars import KAFKA, class_path, locked_jars
 
 # No test is timed. In CI the examples are the same each time; elsewhere they are new ones.
 settings.register_profile("wirebook", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -26,6 +30,8 @@ settings.load_profile("wirebook")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 BUCKETS = count()
+GROUPS = ("servers", "kafka")
+"""The groups of tests that take longest. Those of `servers` share a Java process, stores and catalogues."""
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -39,9 +45,36 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def one_java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The environment variables of programs that share one Java process. They must use absolute paths."""
-    with shared_java(tmp_path_factory.mktemp("java")) as variables:
+def one_java_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The working directory of `one_java`."""
+    return tmp_path_factory.mktemp("java")
+
+
+@pytest.fixture(scope="session")
+def one_java(s3: str, one_java_folder: Path) -> Iterator[dict[str, str]]:
+    """The environment variables of programs that share one Java process, whose Python workers reach the S3 server. The
+    programs must use absolute paths or run in `one_java_folder`."""
+    with shared_java(one_java_folder) as variables:
+        yield variables
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A broker of Apache Kafka, plain and with SASL_SSL."""
+    with running_kafka(tmp_path_factory.mktemp("kafka"), tls=True) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def kafka_java_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The working directory of `kafka_java`."""
+    return tmp_path_factory.mktemp("kafka-java")
+
+
+@pytest.fixture(scope="session")
+def kafka_java(s3: str, kafka_java_folder: Path) -> Iterator[dict[str, str]]:
+    """As `one_java`, with Spark's Kafka connector."""
+    with shared_java(kafka_java_folder, {"spark.driver.extraClassPath": class_path(locked_jars(KAFKA))}) as variables:
         yield variables
 
 
@@ -133,8 +166,23 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests that share a Java process in one of pytest-xdist's processes, and start those of Spark first."""
+    """Run the tests that share a Java process in one of pytest-xdist's processes, and start with those that take long:
+    the groups of tests that share servers, tests of Spark, and the examples of the documentation."""
     for item in items:
         if "one_java" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("one_java"))
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+            item.add_marker(pytest.mark.xdist_group("servers"))
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    group = item.get_closest_marker("xdist_group")
+    if group is not None:
+        name = group.args[0]
+        return GROUPS.index(name) if name in GROUPS else len(GROUPS)
+    is_slow = item.get_closest_marker("spark") is not None or item.path.name == "test_docs.py"
+    return len(GROUPS) + (1 if is_slow else 2)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    return ChunkScheduling(config, log) if config.getvalue("dist") == "loadgroup" else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -200,18 +201,50 @@ def test_commands_of_the_readme_exist() -> None:
     assert set(named) == set(COMMAND_LINE)
 
 
-def pages_with_examples(*, spark: bool) -> list[Path]:
-    pages = {page: examples_of(page) for page in GUIDES}
-    return [page for page, examples in pages.items() if examples and any("spark" in f.words for f in examples) is spark]
+def pages_with_examples() -> Iterator[tuple[Path, str]]:
+    """Pages, and how their programs run Spark: "no", "own", or the fixture of the Java process that they share."""
+    for page in GUIDES:
+        examples = examples_of(page)
+        words = {word for fence in examples if "spark" in fence.words for word in fence.words}
+        if not examples:
+            continue
+        if not words:
+            yield page, "no"
+        elif "own" in words:
+            yield page, "own"
+        else:
+            yield page, "kafka_java" if any("apache" in fence.words for fence in examples) else "one_java"
 
 
-@pytest.mark.parametrize("page", pages_with_examples(spark=False), ids=name_of)
+GROUPS = {"one_java": "servers", "kafka_java": "kafka"}
+
+
+@pytest.mark.parametrize("page", [page for page, java in pages_with_examples() if java == "no"], ids=name_of)
 def test_examples_run(page: Path, tmp_path: Path) -> None:
     run_examples(page, tmp_path)
 
 
 @pytest.mark.spark
 @pytest.mark.timeout(1800)  # a page may start Spark many times
-@pytest.mark.parametrize("page", pages_with_examples(spark=True), ids=name_of)
+@pytest.mark.parametrize("page", [page for page, java in pages_with_examples() if java == "own"], ids=name_of)
 def test_examples_with_spark_run(page: Path, tmp_path: Path) -> None:
     run_examples(page, tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("page", "java"),
+    [
+        pytest.param(page, java, marks=pytest.mark.xdist_group(GROUPS[java]), id=name_of(page))
+        for page, java in pages_with_examples()
+        if java in GROUPS
+    ],
+)
+def test_examples_run_with_shared_java(page: Path, java: str, request: pytest.FixtureRequest) -> None:
+    """They run in the folder of the Java process, in which it looks for relative paths."""
+    kafka = request.getfixturevalue("kafka").plain if java == "kafka_java" else ""
+    variables, folder = request.getfixturevalue(java), request.getfixturevalue(f"{java}_folder")
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    run_examples(page, folder, variables, kafka)

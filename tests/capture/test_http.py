@@ -198,7 +198,7 @@ def test_killed_gateway_loses_no_acknowledged_message(catalog: Path, tmp_path: P
 
 
 @pytest.mark.faults
-@pytest.mark.xdist_group("s3")
+@pytest.mark.xdist_group("servers")
 def test_killed_gateway_loses_nothing_that_it_wrote_to_a_store(
     catalog: Path, tmp_path: Path, port: int, store: str
 ) -> None:

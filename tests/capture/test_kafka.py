@@ -16,7 +16,6 @@ from brokers import USERS, KafkaBroker
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.brokers.kafka import running_kafka
 from tests.capture.gateway import (
     KILLS,
     captured,
@@ -33,19 +32,13 @@ ARGUMENTS = ["--endpoint", "/endpoints/rides"]
 pytestmark = pytest.mark.xdist_group("kafka")
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    with running_kafka(tmp_path_factory.mktemp("kafka"), tls=True) as running:
-        yield running
-
-
 @pytest.fixture
-def servers(broker: KafkaBroker) -> Iterator[str]:
+def servers(kafka: KafkaBroker) -> Iterator[str]:
     """The address of a broker with the topic `rides` of two partitions."""
-    admin = AdminClient({"bootstrap.servers": broker.plain})
+    admin = AdminClient({"bootstrap.servers": kafka.plain})
     for created in admin.create_topics([NewTopic("rides", 2, 1)]).values():
         created.result(60)
-    yield broker.plain
+    yield kafka.plain
     for deleted in admin.delete_topics(["rides"]).values():
         deleted.result(60)
 
@@ -142,13 +135,13 @@ def test_missing_group_names_its_pointer(servers: str, tmp_path: Path) -> None:
         pass
 
 
-def test_password_and_certificate_come_from_the_secrets_file(broker: KafkaBroker, servers: str, tmp_path: Path) -> None:
-    catalog = catalog_of(f"SASL_SSL://{broker.tls}", tmp_path, authorization=[{"type": "SASL", "mechanism": "PLAIN"}])
+def test_password_and_certificate_come_from_the_secrets_file(kafka: KafkaBroker, servers: str, tmp_path: Path) -> None:
+    catalog = catalog_of(f"SASL_SSL://{kafka.tls}", tmp_path, authorization=[{"type": "SASL", "mechanism": "PLAIN"}])
     producer = Producer({"bootstrap.servers": servers})
     producer.produce("rides", b"1")
     producer.flush()
     secrets = tmp_path / "secrets.json"
-    members = {"username": "app", "password": USERS["app"], "cafile": str(broker.certificate)}
+    members = {"username": "app", "password": USERS["app"], "cafile": str(kafka.certificate)}
     secrets.write_text(json.dumps({"/endpoints/rides": members}))
     with gateway(catalog, tmp_path / "to", *ARGUMENTS, "--secrets", str(secrets)) as process:
         wait_until(lambda: len(lines_in(tmp_path / "to")) == 1)

@@ -17,7 +17,7 @@ from tests.spark.test_land_spark import CATALOGUE, event
 from wirebook.landing.job import land
 from wirebook.landing.stores.locations import location_of
 
-pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.xdist_group("s3")]
+pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.xdist_group("servers")]
 
 FILES, EVENTS = 40, 50
 PROGRAM = """

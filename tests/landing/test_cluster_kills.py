@@ -26,7 +26,7 @@ from tests.spark.test_jetstream import Plants
 from tests.spark.test_land_spark import CATALOGUE, event
 from wirebook.landing.stores.locations import Location, location_of
 
-pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.xdist_group("s3")]
+pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.xdist_group("servers")]
 
 KILLS = int(os.environ.get("WIREBOOK_KILLS", "0"))
 """Kills of each kind, of each command with each format; 0: a few of them."""

@@ -21,13 +21,14 @@ from tests.landing.workspace import Workspace
 from wirebook.cli.app import run
 from wirebook.landing.report.show import first_rows, tables_in
 from wirebook.landing.runs.target import Target
+from wirebook.landing.stores import hdfs as hdfs_module
 from wirebook.landing.stores import records
 from wirebook.landing.stores.hdfs import COPYING, TEMPORARY, HdfsPath
 from wirebook.landing.stores.locations import location_of
 from wirebook.landing.stores.segments import ObjectSegments
 from wirebook.problems import WirebookError
 
-pytestmark = pytest.mark.xdist_group("s3")
+pytestmark = pytest.mark.xdist_group("servers")
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 LINE = b'{"protocol":"X","t":"a","n":%d}\n'
 
@@ -86,7 +87,8 @@ def test_file_is_created_once_and_never_seen_in_part(source: HdfsPath) -> None:
     assert not source.is_dir()
 
 
-def test_namenode_that_does_not_answer_is_one_error(tmp_path: Path) -> None:
+def test_namenode_that_does_not_answer_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(hdfs_module.ATTEMPTS, "dfs.client.failover.max.attempts", "2")
     workspace = Workspace(tmp_path, "hdfs://127.0.0.1:1/tables")
     workspace.write_two_files()
     with pytest.raises(WirebookError, match=r"store-failed: the store of 'hdfs://127\.0\.0\.1:1") as error:

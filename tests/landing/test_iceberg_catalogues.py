@@ -39,7 +39,7 @@ from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import WirebookError
 from wirebook.spark.views import view_statements
 
-pytestmark = pytest.mark.xdist_group("iceberg")
+pytestmark = pytest.mark.xdist_group("servers")
 
 NUMBERS = count()
 SECRET = "never-shown-4711"

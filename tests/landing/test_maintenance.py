@@ -153,7 +153,7 @@ def test_unknown_table_and_missing_target(workspace: Any, tmp_path: Path) -> Non
         list(maintain(tmp_path / "nothing", NOW))
 
 
-@pytest.mark.xdist_group("s3")
+@pytest.mark.xdist_group("servers")
 def test_files_of_killed_runs_in_a_store_are_deleted(tmp_path: Path, bucket: str) -> None:
     remote = Workspace(tmp_path, f"{bucket}/tables")
     remote.write("1", lines(10))

@@ -24,7 +24,7 @@ from wirebook.landing.stores import records
 from wirebook.landing.stores.locations import is_file_system, location_of
 from wirebook.problems import WirebookError
 
-pytestmark = pytest.mark.xdist_group("s3")
+pytestmark = pytest.mark.xdist_group("servers")
 
 
 @pytest.fixture

@@ -370,7 +370,7 @@ def test_replayed_dead_letters_land_whatever_has_landed(workspace: Workspace) ->
     assert land_parts(workspace.to, rows([line("1", 2)], "b")).repeated == 1, "a replay makes nothing forgotten"
 
 
-@pytest.mark.xdist_group("s3")
+@pytest.mark.xdist_group("servers")
 def test_target_in_an_object_store(tmp_path: Path, bucket: str) -> None:
     workspace = Workspace(tmp_path, f"{bucket}/tables")
 

@@ -212,7 +212,7 @@ def test_land_prints_a_json_line_per_batch(tmp_path: Path, capsys: pytest.Captur
 # -- object stores -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.xdist_group("s3")
+@pytest.mark.xdist_group("servers")
 def test_status_of_a_target_in_an_object_store(tmp_path: Path, bucket: str) -> None:
     from tests.landing.workspace import Workspace
 

@@ -23,7 +23,7 @@ from wirebook.landing.stores.locations import location_of
 from wirebook.landing.stores.segments import ObjectSegments
 from wirebook.problems import WirebookError
 
-pytestmark = pytest.mark.xdist_group("s3")
+pytestmark = pytest.mark.xdist_group("servers")
 
 
 @pytest.fixture

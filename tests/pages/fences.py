@@ -10,8 +10,8 @@ A fence is an example when a word behind its language says so:
                         the page is run where these programs are, else skipped
     ```sh run set=NAME  the page is run where this environment variable is set, else skipped
     ```sh run kafka=9092
-                        a broker listens at this port: `brokers.py` starts one, or with the word ``apache``
-                        `tests/brokers/kafka.py` starts Apache Kafka
+                        a broker listens at this port: `brokers.py` starts one, or with the word ``apache`` it is Apache
+                        Kafka
     ```sh run postgresql=ADDRESS
                         a database is at this address; without PostgreSQL the page is skipped
     ```sh by=.ci/run    not run here: that file has each of its lines
@@ -21,7 +21,7 @@ A fence is an example when a word behind its language says so:
     ```json file=NAME   written to that file there (any language)
 
 Processes that a fence leaves running in the background are stopped after the page. A fence with the word ``spark``
-starts Spark. If a page has several of them, its programs share one Java process.
+starts Spark: on the Java process that all pages share, or with the word ``own`` on one of its own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -43,11 +43,8 @@ from typing import IO
 import pytest
 from brokers import free_port
 
-from tests.brokers.kafka import running_kafka
 from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
 from tests.pages.brokers import kafka_broker
-from tests.spark.shared_java import shared_java
-from wirebook.spark.jars import KAFKA, class_path, locked_jars
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
@@ -96,26 +93,28 @@ def name_of(path: Path) -> str:
 # -- a page --------------------------------------------------------------------------------------------------------
 
 
-def run_examples(page: Path, folder: Path) -> None:
-    """Run the examples of a page one after the other; the first that is not as the page says fails."""
+def run_examples(page: Path, folder: Path, java: Mapping[str, str] | None = None, apache_kafka: str = "") -> None:
+    """Run the examples of a page one after the other; the first that is not as the page says fails.
+
+    `java` are the variables of a shared Java process that runs in `folder`. `apache_kafka` is the address of Apache
+    Kafka (host:port).
+    """
     examples = examples_of(page)
     require(examples)
     if not any("empty" in fence.words for fence in examples):
         shutil.copytree(DOCS / "examples", folder, dirs_exist_ok=True)
     with contextlib.ExitStack() as stack:
-        examples = with_database(with_free_ports(examples, stack), stack)
-        several = sum("spark" in fence.words for fence in examples) > 1
-        has_connector = any("apache" in fence.words for fence in examples)
-        settings = {"spark.driver.extraClassPath": class_path(locked_jars(KAFKA))} if has_connector else {}
-        variables = stack.enter_context(shared_java(folder, settings)) if several else {}
+        examples = with_database(with_free_ports(examples, apache_kafka, stack), stack)
         groups: list[int] = []
         stack.callback(end_groups, groups)
         printed = ""
         for fence in examples:
-            printed = run_one(fence, folder, printed, f"{name_of(page)}:{fence.line}", groups, variables)
+            printed = run_one(fence, folder, printed, f"{name_of(page)}:{fence.line}", groups, java or {})
 
 
-def run_one(fence: Fence, folder: Path, printed: str, where: str, groups: list[int], variables: dict[str, str]) -> str:
+def run_one(
+    fence: Fence, folder: Path, printed: str, where: str, groups: list[int], variables: Mapping[str, str]
+) -> str:
     """Do what one fence says. Returns what was printed last."""
     if fence.word("file"):
         target = folder / fence.word("file")
@@ -139,12 +138,13 @@ def require(examples: list[Fence]) -> None:
         pytest.skip(f"set {', '.join(unset)} to run this page")
 
 
-def with_free_ports(examples: list[Fence], stack: contextlib.ExitStack) -> list[Fence]:
+def with_free_ports(examples: list[Fence], apache_kafka: str, stack: contextlib.ExitStack) -> list[Fence]:
     """The examples with ports that nobody uses, and that of a broker which listens, if they ask for one."""
     ports = {port: free_port() for fence in examples for port in fence.list_of("ports")}
     for fence in (fence for fence in examples if fence.word("kafka")):
-        broker = apache_kafka() if "apache" in fence.words else kafka_broker()
-        ports[fence.word("kafka")] = stack.enter_context(broker)
+        is_apache = "apache" in fence.words
+        port = int(apache_kafka.rpartition(":")[2]) if is_apache else stack.enter_context(kafka_broker())
+        ports[fence.word("kafka")] = port
     if not ports:
         return examples
     pattern = re.compile(r"\b(" + "|".join(ports) + r")\b")
@@ -152,13 +152,6 @@ def with_free_ports(examples: list[Fence], stack: contextlib.ExitStack) -> list[
         Fence(each.language, each.words, pattern.sub(lambda name: str(ports[name[0]]), each.body), each.line)
         for each in examples
     ]
-
-
-@contextlib.contextmanager
-def apache_kafka() -> Iterator[int]:
-    """Run Apache Kafka, and give the port that it listens at."""
-    with tempfile.TemporaryDirectory(prefix="wirebook-kafka-") as folder, running_kafka(Path(folder)) as broker:
-        yield int(broker.plain.rpartition(":")[2])
 
 
 def with_database(examples: list[Fence], stack: contextlib.ExitStack) -> list[Fence]:
@@ -178,11 +171,11 @@ def with_database(examples: list[Fence], stack: contextlib.ExitStack) -> list[Fe
 # -- a fence -------------------------------------------------------------------------------------------------------
 
 
-def run_fence(fence: Fence, folder: Path, where: str, groups: list[int], variables: dict[str, str]) -> str:
+def run_fence(fence: Fence, folder: Path, where: str, groups: list[int], variables: Mapping[str, str]) -> str:
     """Run it in a process group of its own, which is left to `groups` if it goes on. Returns what it printed so far."""
     settings = {"PATH": search_path(), "COLUMNS": "200", "LC_ALL": "C.UTF-8", "PRE_COMMIT_HOME": f"{folder}/.cache"}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment |= settings | variables
+    environment |= settings | {**variables}
     with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             command_of(fence),

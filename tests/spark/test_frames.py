@@ -11,12 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.landing.s3 import CREDENTIALS
-from tests.spark.shared_java import shared_java
 from tests.spark.test_land_spark import CATALOGUE, event
 
 pytestmark = pytest.mark.spark
-AWS = (*CREDENTIALS, "AWS_ENDPOINT_URL")
 
 PROGRAM = """
 import json, sys
@@ -170,15 +167,14 @@ print(json.dumps(results))
 """
 
 
-def test_checkpoints_of_streams(tmp_path: Path, bucket: str) -> None:
+def test_checkpoints_of_streams(tmp_path: Path, bucket: str, one_java: dict[str, str]) -> None:
     (tmp_path / "catalogue.json").write_text(json.dumps(CATALOGUE))
     for first, name in ((0, "one"), (10, "two")):
         (tmp_path / name).mkdir()
         lines = "".join(json.dumps(event(number)) + "\n" for number in range(first, first + 10))
         (tmp_path / name / "a.txt").write_text(lines)
     command = [sys.executable, "-c", STORE, str(tmp_path), bucket]
-    with shared_java(tmp_path, {f"spark.executorEnv.{name}": os.environ[name] for name in AWS}) as java:
-        done = subprocess.run(command, env=os.environ | java, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=os.environ | one_java, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout.splitlines()[-1])
     (code, unnamed), (_, named), (setting, _) = results["failures"]

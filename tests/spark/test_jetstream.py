@@ -31,7 +31,7 @@ from wirebook.problems import WirebookError
 from wirebook.spark.jetstream_endpoint import JetStream, starting_sequence
 from wirebook.spark.stream_sources import ReadLimits
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("nats")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("servers")]
 
 SEEN: dict[str, Any] = {
     "protocol": "NATS",

@@ -23,7 +23,6 @@ from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.brokers.lineage import lineage_server, rows
-from tests.landing.s3 import make_bucket, s3_server
 from tests.spark.hostile import HOSTILE
 from tests.spark.stream_commands import SECONDS, Watched, kill_while_producing, run, started
 from wirebook.landing.runs.target import Target
@@ -386,22 +385,22 @@ def test_messages_that_the_broker_deleted_stop_the_stream(
     assert topic.places().total() == 35
 
 
-def test_stream_into_a_store_continues_without_a_checkpoint(kafka: KafkaBroker, tmp_path: Path) -> None:
+def test_stream_into_a_store_continues_without_a_checkpoint(
+    kafka: KafkaBroker, kafka_java: dict[str, str], bucket: str, tmp_path: Path
+) -> None:
     topic = Topic(kafka, tmp_path)
     topic.send_events(range(20))
-    with s3_server() as s3:
-        make_bucket(s3["AWS_ENDPOINT_URL"], "lake")
-        arguments = [*topic.arguments("--available-now", "--format", "delta"), "--to", "s3://lake/tables"]
-        lines, _ = run(s3, arguments)
-        assert lines[-2]["position"] == {topic.name: {"0": 10, "1": 10}}
-        topic.send_events(range(20, 40))
-        topic.add_partition()
-        topic.send(b"none", [], partition=2)
-        topic.flush()
-        lines, _ = run(s3, arguments)
-        assert (lines[-1]["read"], lines[-1]["skipped"]) == (21, 0)
-        lines, _ = run(s3, [*arguments, "--name", "other"])  # it has no position, and reads all again
-        assert (lines[-1]["read"], lines[-1]["skipped"]) == (0, 41)
+    arguments = [*topic.arguments("--available-now", "--format", "delta"), "--to", f"{bucket}/tables"]
+    lines, _ = run({}, arguments)  # a session of its own, which finds the connector
+    assert lines[-2]["position"] == {topic.name: {"0": 10, "1": 10}}
+    topic.send_events(range(20, 40))
+    topic.add_partition()
+    topic.send(b"none", [], partition=2)
+    topic.flush()
+    lines, _ = run(kafka_java, arguments)
+    assert (lines[-1]["read"], lines[-1]["skipped"]) == (21, 0)
+    lines, _ = run(kafka_java, [*arguments, "--name", "other"])  # it has no position, and reads all again
+    assert (lines[-1]["read"], lines[-1]["skipped"]) == (0, 41)
 
 
 @pytest.mark.faults

@@ -19,7 +19,7 @@ from wirebook.landing.stores.locations import location_of
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.xdist_group("s3"),
+    pytest.mark.xdist_group("servers"),
     pytest.mark.skipif("WIREBOOK_SPARK_PACKAGES" not in os.environ, reason="set WIREBOOK_SPARK_PACKAGES to fetch jars"),
 ]
 

@@ -25,7 +25,7 @@ from tests.spark.stream_commands import SECONDS, Watched, run, started
 from tests.spark.test_jetstream import Plants, with_jetstream
 from wirebook.landing.stores.locations import location_of
 
-pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.xdist_group("nats")]
+pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.xdist_group("servers")]
 
 
 @pytest.fixture

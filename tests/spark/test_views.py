@@ -186,7 +186,7 @@ def test_statements_for_an_object_store_have_the_urls_of_their_dialect(tmp_path:
     assert f"FROM delta.`s3a{folder}`" in view_statements(shop.to, "spark")[0]
 
 
-@pytest.mark.xdist_group("s3")
+@pytest.mark.xdist_group("servers")
 @pytest.mark.parametrize("provider", ["credential_chain", "config, KEY_ID 'tests', SECRET 'never-shown'"])
 def test_duckdb_reads_tables_in_an_object_store(tmp_path: Path, s3: str, bucket: str, provider: str) -> None:
     shop = Shop(tmp_path)

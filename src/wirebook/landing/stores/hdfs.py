@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HdfsPath"]
 
-ATTEMPTS: Final = {"dfs.client.failover.max.attempts": "6"}
+ATTEMPTS: Final = {"dfs.client.failover.max.attempts": "4"}
 """How often a single NameNode is asked before it counts as away: 10 to 20 seconds, as with object stores. For a
 nameservice, whose failover may take longer, the settings of the cluster decide."""
 OPENINGS: Final = 50
