@@ -28,20 +28,27 @@ Validators = dict[tuple[str, ...], jsonschema_rs.Validator]
 
 
 MOST_PAUSED: Final = 64
+PIECE: Final = 2048
+"""Rows that are left to the validator if one of them has a value that only its text shows to be wrong."""
 
 
 @dataclass
 class Attempts:
-    """Tells when to try again after columns of which few rows were certain: after 1, 2, 4 ... 64 others."""
+    """Tells when to try again after columns of which few rows were certain: after 1, 2, 4 ... 64 others.
+
+    Shape: `was_worth_it` tells about the last attempt.
+    """
 
     pause: int = 0
     remaining: int = 0
+    was_worth_it: bool = False
 
     def is_due(self) -> bool:
         self.remaining = max(self.remaining - 1, -1)
         return self.remaining < 0
 
     def note(self, is_worth_it: bool) -> None:
+        self.was_worth_it = is_worth_it
         self.pause = 0 if is_worth_it else min(2 * self.pause or 1, MOST_PAUSED)
         self.remaining = self.pause
 
@@ -69,11 +76,13 @@ class JsonColumns:
                 [column.combine_chunks() for column in table.columns], table.column_names
             )
             certain = ~self._doubtful(self.constraint, array, has_null[begin:end])
-            try:
-                arrays.append(cast(array if certain.all() else array.filter(pa.array(certain)), self.layout.arrow))
-            except pa.ArrowInvalid:  # a date that does not exist
-                continue
-            places.append(rows[begin:end][certain])
+            array = array if certain.all() else array.filter(pa.array(certain))
+            for start in range(0, len(array), PIECE):
+                try:
+                    arrays.append(cast(array.slice(start, PIECE), self.layout.arrow))
+                except pa.ArrowInvalid:  # a date that does not exist
+                    continue
+                places.append(rows[begin:end][certain][start : start + PIECE])
         return self._spread(pa.concat_arrays(arrays), np.concatenate(places), len(payloads))
 
     def _is_plain(self, texts: pa.BinaryArray) -> Mask:

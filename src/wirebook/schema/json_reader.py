@@ -40,13 +40,14 @@ from wirebook.schema.reader import (
     with_others,
 )
 from wirebook.text.json import JsonError, parse_json
-from wirebook.text.json_tables import BLOCK
 from wirebook.text.pointers import format_pointer
 
 MIN_COLUMN = 16
 """Columns with fewer rows are read row by row: a column costs about 300 µs before its first row."""
 MIN_CHECKED = 256
 """Columns with fewer rows are not read by `JsonColumns`, which costs about 1 ms before the first row."""
+FIRST = 2048
+"""Rows of a column that are tried by `JsonColumns` before the others, unless the last column was worth it."""
 BATCH = 1024
 """Rows whose values are in memory at the same time: few enough to stay in the processor's cache."""
 LINEAR = jsonschema_rs.RegexOptions()
@@ -147,13 +148,14 @@ class JsonReader(SchemaReader):
             return self._read_columns(columns, payloads)
 
     def _read_columns(self, columns: JsonColumns, payloads: pa.BinaryArray) -> ColumnReading:
-        """Read the rest of a column as values, and all of it if few rows of the first block are certain."""
-        first = columns.read(payloads[:BLOCK])
+        """Read what is not certain as values, and the whole column if few of its first rows are certain."""
+        tried = len(payloads) if columns.attempts.was_worth_it else FIRST
+        first = columns.read(payloads[:tried])
         is_worth_it = 2 * int(first.settled.sum()) >= len(first.settled)
         columns.attempts.note(is_worth_it)
         if not is_worth_it:
             return self._read_values(payloads)
-        whole = joined([first, columns.read(payloads[BLOCK:])]) if len(payloads) > BLOCK else first
+        whole = joined([first, columns.read(payloads[tried:])]) if len(payloads) > tried else first
         return with_others(self._read_values, payloads, whole)
 
     def _read_values(self, payloads: pa.BinaryArray) -> ColumnReading:

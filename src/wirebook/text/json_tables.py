@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-BLOCK: Final = 2048  # lines parsed in one call
+BLOCK: Final = 16_384  # lines parsed in one call
+RETRIED: Final = 2048  # lines parsed in one call near a line that cannot be parsed
 FEW: Final = 64  # lines for which a call costs more than it saves
 _ROW: Final = re.compile(r" in row ([0-9]+)\Z")
 
@@ -30,7 +31,7 @@ def parse_lines(lines: pa.LargeBinaryArray, schema: pa.Schema) -> Iterator[tuple
     Cost: about 3 µs for a line of 600 bytes. An invalid line costs the lines before it in its block again; after too
     many failures, the remaining lines are left out.
     """
-    todo = [(begin, min(begin + BLOCK, len(lines))) for begin in range(0, len(lines), BLOCK)][::-1]
+    todo = _blocks(0, len(lines), BLOCK)[::-1]
     failures, allowed = 0, 8 + len(lines) // 128
     while todo and failures <= allowed:
         begin, end = todo.pop()
@@ -39,7 +40,7 @@ def parse_lines(lines: pa.LargeBinaryArray, schema: pa.Schema) -> Iterator[tuple
             yield begin, parsed
         else:
             failures += 1
-            todo += _without(begin, end, parsed)
+            todo += _without(begin, end, parsed)[::-1]
 
 
 def _attempt(lines: pa.LargeBinaryArray, schema: pa.Schema) -> pa.Table | int | None:
@@ -59,12 +60,15 @@ def _attempt(lines: pa.LargeBinaryArray, schema: pa.Schema) -> pa.Table | int | 
 
 
 def _without(begin: int, end: int, failed: int | None) -> list[tuple[int, int]]:
-    """The ranges to try next, last one first: around an invalid line, or halves until they are small."""
+    """The ranges to try next: around an invalid line, or halves until they are small."""
     if failed is not None:
-        pieces = [(begin + failed + 1, end), (begin, begin + failed)]
-    elif end - begin > FEW:
+        return [*_blocks(begin, begin + failed, BLOCK), *_blocks(begin + failed + 1, end, RETRIED)]
+    if end - begin > FEW:
         middle = (begin + end) // 2
-        pieces = [(middle, end), (begin, middle)]
-    else:
-        return []
-    return [(first, last) for first, last in pieces if first < last]
+        return [(begin, middle), (middle, end)]
+    return []
+
+
+def _blocks(begin: int, end: int, size: int) -> list[tuple[int, int]]:
+    """A range in blocks."""
+    return [(first, min(first + size, end)) for first in range(begin, end, size)]

@@ -20,6 +20,7 @@ from wirebook.bindings.wire import CLASSES, AmqpMessage, AnyMessage, MqttPropert
 from wirebook.landing.columns.parquet_records import Columns, FlatPairs, ParquetFields, is_within
 from wirebook.landing.columns.records import DecodedRecords, RecordFields
 from wirebook.landing.columns.slot_columns import Mask, Rows, SlotColumn, instants, mask_of
+from wirebook.landing.sources.lines import PIECE, Bytes
 from wirebook.text.json_tables import FEW, parse_lines
 
 HEAD: Final = 128  # bytes of a line that are searched for its protocol
@@ -117,19 +118,22 @@ def _is_plain(lines: pa.LargeBinaryArray) -> Mask:
     plain = (ends - starts > 1) & (ends - starts <= MAX_RECORD_BYTES)
     first, last = octets[np.where(plain, starts, 0)], octets[np.where(plain, ends, 1) - 1]
     plain &= (first == ord("{")) & (last == ord("}"))
-    endpoints = _places_of(b'"base64"', octets.tobytes())
+    endpoints = _places_of(b'"base64"', octets)
     plain[np.searchsorted(starts, endpoints[(endpoints >= bounds[0]) & (endpoints < bounds[-1])], side="right") - 1] = (
         False
     )
     return np.asarray(plain)
 
 
-def _places_of(word: bytes, text: bytes) -> Rows:
-    """The offsets of a word in a text."""
-    places, place = [], text.find(word)
-    while place >= 0:
-        places.append(place)
-        place = text.find(word, place + len(word))
+def _places_of(word: bytes, text: Bytes) -> Rows:
+    """The offsets of a word in a text, which is copied in pieces: the memory of a whole copy would be new each time."""
+    places = []
+    for start in range(0, len(text), PIECE):
+        piece = text[start : start + PIECE + len(word) - 1].tobytes()
+        place = piece.find(word)
+        while place >= 0:
+            places.append(start + place)
+            place = piece.find(word, place + len(word))
     return np.array(places, np.int64)
 
 
