@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirebook.landing.sources.lines import BLANKS, BOM, LineReader, Lines, LongLine, Sizes
+from wirebook.landing.sources.lines import BLANKS, BOM, PIECE, LineReader, Lines, LongLine, Sizes
 
 TINY = Sizes(chunk=8, line=64, head=4)
 
@@ -52,6 +52,12 @@ def expect(data: bytes, after: int = 0) -> tuple[list[object], object]:
 )  # fmt: skip
 def test_split_lines_equals_plain_reading(data: bytes) -> None:
     assert read(data) == expect(data)
+
+
+@pytest.mark.parametrize("length", [PIECE - 1, PIECE, PIECE + 1])
+def test_line_ends_are_found_in_all_pieces(length: int) -> None:
+    data = b"a" * length + b"\n\r\n" + b"b" * PIECE + b"\r\nc\nd"
+    assert read(data, sizes=Sizes()) == expect(data)
 
 
 @pytest.mark.parametrize("rest", [b"x" * 100 + b"\na\nbb\nccc", b"a\n" + b"b" * 20, b"\n" * 30])
