@@ -182,8 +182,10 @@ def sound_attributes(attributes: dict[str, SlotColumn], length: int) -> Mask:
     """A mask of the events whose attributes certainly follow the CloudEvents rules."""
     nothing = absent(length)
     sound = mask_of(pc.equal(attributes.get("specversion", nothing).text, "1.0"))
-    for name in ("id", "source", "type"):
+    for name in ("id", "source", "type"):  # these must be present, too
         sound &= mask_of(pc.not_equal(attributes.get(name, nothing).text, ""))
+    subject = attributes.get("subject", nothing)
+    sound &= mask_of(pc.not_equal(subject.text, "")) | ~subject.present
     for name, pattern in _PATTERNS.items():
         column = attributes.get(name, nothing)
         if column.text.null_count < length:
@@ -198,7 +200,6 @@ def sound_attributes(attributes: dict[str, SlotColumn], length: int) -> Mask:
 
 _PATTERNS: Final = {
     "source": rf"^{URI_REFERENCE_PATTERN}$",
-    "subject": "(?s).",
     "dataschema": rf"^{URI_PATTERN}$",
     "time": SECOND + r"(\.[0-9]{1,9})?" + OFFSET,
 }
