@@ -32,6 +32,7 @@ def test_bounds_of_each_type(tmp_path: Path) -> None:
         "t": (pa.string(), ["b", "a" * 40, "c" * 40], "a" * 32, "c" * 32 + "\U0010ffff"),
         "d": (pa.date32(), [date(2026, 1, 2), date(2025, 1, 2), None], "2025-01-02", "2026-01-02"),
         "at": (pa.timestamp("us", "UTC"), [MOMENT] * 3, "2026-05-01T12:00:00.123Z", "2026-05-01T12:00:00.124Z"),
+        "local": (pa.timestamp("us"), [MOMENT.replace(tzinfo=None)] * 3, None, None),
         "float": (pa.float64(), [1.0, float("nan"), 2.0], None, None),
         "decimal": (pa.decimal128(9, 2), [Decimal("1.50")] * 3, None, None),
         "flag": (pa.bool_(), [True, False, None], None, None),

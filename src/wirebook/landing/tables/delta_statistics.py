@@ -1,6 +1,7 @@
 """The statistics of a data file in Delta's log, from its Parquet footer, so that readers skip files.
 
-Left out are bounds that would not be safe or not exact: floats, among which NaN may be, and decimals.
+Left out are bounds that would not be safe or not exact: floats, among which NaN may be, decimals, and times without a
+time zone.
 
 Spec: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statistics
 """
@@ -44,10 +45,14 @@ def file_statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
             continue
         with suppress(OverflowError, ValueError):  # a time that Python cannot express
             least, most = min(item.min for item in bounded), max(item.max for item in bounded)
-            if type(least) in _BOUNDS:
+            if type(least) in _BOUNDS and not _is_local(least):
                 low, high = _BOUNDS[type(least)]
                 lowest[name], highest[name] = low(least), high(most)
     return {"numRecords": metadata.num_rows, "minValues": lowest, "maxValues": highest, "nullCount": nulls}
+
+
+def _is_local(value: Any) -> bool:
+    return isinstance(value, datetime) and value.tzinfo is None
 
 
 def _text_above(text: str) -> str:
