@@ -279,9 +279,7 @@ def test_message_that_is_not_durable_is_not_settled(broker: ArtemisBroker, tmp_p
     with gateway(catalog, folder, *ARGUMENTS) as again:
         wait_until(lambda: {record["body"] for record in lines_in(folder)} == set(bodies))
         again.stop()
-    records = captured(folder)
-    assert {record["body"] for record in records} == set(bodies)
-    assert any(record.get("header", {}).get("delivery-count") for record in records)
+    assert {record["body"] for record in captured(folder)} == set(bodies)
 
 
 def test_full_memory_stops_reading(broker: ArtemisBroker, tmp_path: Path, node: str) -> None:
