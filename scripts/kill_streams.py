@@ -38,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from brokers import KafkaBroker, NatsServer, free_port
 
-from scripts.killing.rows import READERS, landed_rows
+from scripts.killing.rows import ICEBERG_CATALOG, READERS, landed_rows
 from scripts.killing.victims import descendants, victims
 from tests.brokers.kafka import running_kafka
 from tests.capture.gateway import GatewayProcess, gateway
@@ -266,6 +266,8 @@ class Run:
 
     def _start(self, *more: str) -> subprocess.Popen[bytes]:
         to = ["--catalog", str(self._folder / "catalogue.json"), "--to", str(self._target), "--format", self._form]
+        if self._form == "iceberg" and self._store is not None:
+            to += ["--iceberg-catalog", ICEBERG_CATALOG, "--iceberg-namespace", "wirebook"]
         if self._source.command()[0] == "stream":
             to += ["--checkpoint", (self._folder / "checkpoint").as_uri()]
         command = [sys.executable, "-c", PROGRAM, *self._source.command(), *to, "--json", "--progress", "json", *more]
@@ -346,6 +348,7 @@ def kill_stream(source_name: str, form: str, kills: int, store: tuple[str, int] 
     with tempfile.TemporaryDirectory(prefix="kill-streams-") as name, source_of(source_name, Path(name)) as source:
         folder = Path(name)
         target = location_of(f"{store[0]}/{folder.name}") if store else folder / "tables"
+        os.environ[f"PYICEBERG_CATALOG__{ICEBERG_CATALOG.upper()}__URI"] = f"sqlite:///{folder}/iceberg.db"
         run = Run(source, folder, form, target, store[1] if store else None)
         numbers, is_over = iter(range(1_000_000_000)), threading.Event()
 
@@ -376,11 +379,14 @@ def main() -> None:
     sources = ("kafka", "jetstream", "captured")
     parser.add_argument("--source", choices=sources, help="default: all in turn")
     parser.add_argument("--format", choices=READERS, help="table format; default: all in turn")
-    parser.add_argument("--store", action="store_true", help="tables of Delta Lake in an S3 server")
+    parser.add_argument("--store", action="store_true", help="tables in an S3 server, of Delta Lake or Iceberg")
     parser.add_argument("--short", action="store_true", help="two kills of one source")
     options = parser.parse_args()
+    if options.store and options.format == "parquet":
+        parser.error("tables of Parquet files need a file system")
     kills = 2 if options.short else options.kills
-    forms = ["delta"] if options.store or options.short else list(READERS)
+    forms = ["delta"] if options.short else [form for form in READERS if not (options.store and form == "parquet")]
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")  # Spark starts in less time
     with ExitStack() as stack:
         store = None
         if options.store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from wirebook.landing.stores.locations import Location, folders_in, location_of, parquet_source
 
 PLACE = ["_file", "_line", "_index"]
+ICEBERG_CATALOG = "kills"
+"""The Iceberg catalogue of targets in an object store, by PyIceberg's settings."""
 Rows = Counter[tuple[str, str, int, int]]
 """The number of rows of each message: by table, file, line and index."""
 
@@ -37,14 +40,18 @@ def _delta_tables(target: Location) -> Iterator[tuple[str, pa.Table]]:
         yield folder.name, DeltaTable(str(folder)).to_pyarrow_table(columns=_columns(folder), filesystem=files)
 
 
-def _iceberg_tables(target: Any) -> Iterator[tuple[str, pa.Table]]:
-    from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
+def _iceberg_tables(target: Location) -> Iterator[tuple[str, pa.Table]]:
+    from pyiceberg.catalog import load_catalog  # noqa: PLC0415
 
-    if not (target / "_wirebook" / "iceberg.db").exists():
+    if not isinstance(target, Path):
+        store = {"s3.endpoint": os.environ["AWS_ENDPOINT_URL"], "s3.region": os.environ["AWS_REGION"]}
+        catalog = load_catalog(ICEBERG_CATALOG, **store)
+    elif (target / "_wirebook" / "iceberg.db").exists():
+        catalog = load_catalog("wirebook", type="sql", uri=f"sqlite:///{target}/_wirebook/iceberg.db")
+    else:
         return
-    catalog = SqlCatalog("wirebook", uri=f"sqlite:///{target}/_wirebook/iceberg.db")
     for name in catalog.list_tables("wirebook") if catalog.list_namespaces() else ():
-        _, *others = _columns(target / name[-1])
+        _, *others = _columns(Path(name[-1]))
         rows = catalog.load_table(name).scan(selected_fields=("_source_file", *others)).to_arrow()
         yield name[-1], rows.rename_columns({"_source_file": "_file"})
 
