@@ -120,7 +120,7 @@ class KeptSource:
         return ["stream", "--endpoint", "/endpoints/e", "--interval", "0", "--max-per-batch", "400"]
 
     def rest(self) -> list[str]:
-        return ["--available-now"]
+        return ["--available-now", "--max-per-batch", "20000"]
 
     def missing(self, landed: set[Place]) -> int:
         return len(self._acknowledged - landed)
@@ -335,7 +335,12 @@ class Run:
 
     def finish(self) -> int:
         """Land the rest; returns the number of messages that landed."""
-        code = self._start(*self._source.rest()).wait(SECONDS)
+        last = self._start(*self._source.rest())
+        try:
+            code = last.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(last.pid, signal.SIGKILL)
+            raise SystemExit(f"the last run did not end:\n{self._error.read_text()[-5000:]}") from None
         if code:
             raise SystemExit(f"the last run ended with exit code {code}:\n{self._error.read_text()}")
         return self.check("in the end", is_last=True)
