@@ -182,7 +182,7 @@ def sound_attributes(attributes: dict[str, SlotColumn], length: int) -> Mask:
     """A mask of the events whose attributes certainly follow the CloudEvents rules."""
     nothing = absent(length)
     sound = mask_of(pc.equal(attributes.get("specversion", nothing).text, "1.0"))
-    for name in ("id", "source", "type"):  # these must be present, too
+    for name in ("id", "source", "type"):  # false if it is absent
         sound &= mask_of(pc.not_equal(attributes.get(name, nothing).text, ""))
     subject = attributes.get("subject", nothing)
     sound &= mask_of(pc.not_equal(subject.text, "")) | ~subject.present

@@ -118,10 +118,9 @@ def _is_plain(lines: pa.LargeBinaryArray) -> Mask:
     plain = (ends - starts > 1) & (ends - starts <= MAX_RECORD_BYTES)
     first, last = octets[np.where(plain, starts, 0)], octets[np.where(plain, ends, 1) - 1]
     plain &= (first == ord("{")) & (last == ord("}"))
-    endpoints = _places_of(b'"base64"', octets)
-    plain[np.searchsorted(starts, endpoints[(endpoints >= bounds[0]) & (endpoints < bounds[-1])], side="right") - 1] = (
-        False
-    )
+    encoded = _places_of(b'"base64"', octets)
+    encoded = encoded[(encoded >= bounds[0]) & (encoded < bounds[-1])]
+    plain[np.searchsorted(starts, encoded, side="right") - 1] = False
     return np.asarray(plain)
 
 

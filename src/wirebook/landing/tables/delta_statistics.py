@@ -45,14 +45,11 @@ def file_statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
             continue
         with suppress(OverflowError, ValueError):  # a time that Python cannot express
             least, most = min(item.min for item in bounded), max(item.max for item in bounded)
-            if type(least) in _BOUNDS and not _is_local(least):
+            is_local = isinstance(least, datetime) and least.tzinfo is None
+            if type(least) in _BOUNDS and not is_local:
                 low, high = _BOUNDS[type(least)]
                 lowest[name], highest[name] = low(least), high(most)
     return {"numRecords": metadata.num_rows, "minValues": lowest, "maxValues": highest, "nullCount": nulls}
-
-
-def _is_local(value: Any) -> bool:
-    return isinstance(value, datetime) and value.tzinfo is None
 
 
 def _text_above(text: str) -> str:
