@@ -216,17 +216,18 @@ def pages_with_examples() -> Iterator[tuple[Path, str]]:
             yield page, "kafka_java" if any("apache" in fence.words for fence in examples) else "one_java"
 
 
+EXAMPLES = [*pages_with_examples()]
 GROUPS = {"one_java": "servers", "kafka_java": "kafka"}
 
 
-@pytest.mark.parametrize("page", [page for page, java in pages_with_examples() if java == "no"], ids=name_of)
+@pytest.mark.parametrize("page", [page for page, java in EXAMPLES if java == "no"], ids=name_of)
 def test_examples_run(page: Path, tmp_path: Path) -> None:
     run_examples(page, tmp_path)
 
 
 @pytest.mark.spark
 @pytest.mark.timeout(1800)  # a page may start Spark many times
-@pytest.mark.parametrize("page", [page for page, java in pages_with_examples() if java == "own"], ids=name_of)
+@pytest.mark.parametrize("page", [page for page, java in EXAMPLES if java == "own"], ids=name_of)
 def test_examples_with_spark_run(page: Path, tmp_path: Path) -> None:
     run_examples(page, tmp_path)
 
@@ -237,7 +238,7 @@ def test_examples_with_spark_run(page: Path, tmp_path: Path) -> None:
     ("page", "java"),
     [
         pytest.param(page, java, marks=pytest.mark.xdist_group(GROUPS[java]), id=name_of(page))
-        for page, java in pages_with_examples()
+        for page, java in EXAMPLES
         if java in GROUPS
     ],
 )

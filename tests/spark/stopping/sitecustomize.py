@@ -7,17 +7,17 @@ program, it tells the current one, which would forget its callbacks of the same 
 import atexit
 import os
 import sys
-from functools import partialmethod
 
 if "PYSPARK_GATEWAY_PORT" in os.environ:
     from py4j.java_gateway import PythonProxyPool
 
-    def _begin_at(pool: PythonProxyPool, number: int) -> None:
-        begin(pool)
-        pool.next_id = number
+    make_pool = PythonProxyPool.__init__
 
-    begin = PythonProxyPool.__init__
-    PythonProxyPool.__init__ = partialmethod(_begin_at, os.getpid() << 20)
+    def make_numbered_pool(pool: PythonProxyPool) -> None:
+        make_pool(pool)
+        pool.next_id = os.getpid() << 20
+
+    PythonProxyPool.__init__ = make_numbered_pool
 
 
 @atexit.register
