@@ -13,7 +13,7 @@ from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
 from wirebook.landing.tables.delta import DeltaFormat
-from wirebook.landing.tables.formats import NO_TRAITS, CommitFailed, TableTraits
+from wirebook.landing.tables.formats import NO_TRAITS, CommitFailed, StagedFile, TableTraits
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import DayPartition
 
@@ -40,7 +40,13 @@ class Table:
                 super().__init__(*arguments, **options)
 
         with mock.patch("deltalake.DeltaTable", Counted):
-            self.format.commit(TablePlace(self.folder.parent, self.folder.name), batch, [file], schema, traits)
+            self.format.commit(
+                TablePlace(self.folder.parent, self.folder.name),
+                batch,
+                {file: StagedFile("table", file.name, 1)},
+                schema,
+                traits,
+            )
             self.format.wait()
 
     def numbers(self) -> list[int]:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from wirebook.landing.tables.delta import DeltaFormat
 from wirebook.landing.tables.delta_statistics import file_statistics
+from wirebook.landing.tables.formats import StagedFile
 from wirebook.landing.tables.names import TablePlace
 
 MOMENT = datetime(2026, 5, 1, 12, 0, 0, 123456, UTC)
@@ -24,6 +26,14 @@ MOMENT = datetime(2026, 5, 1, 12, 0, 0, 123456, UTC)
 def statistics_of(tmp_path: Path, rows: list[dict[str, Any]], schema: pa.Schema, **options: Any) -> dict[str, Any]:
     pq.write_table(pa.Table.from_pylist(rows, schema), tmp_path / "a.parquet", **options)
     return file_statistics(pq.read_metadata(tmp_path / "a.parquet"))
+
+
+def written(path: Path, rows: pa.Table, row_group_rows: int | None = None) -> tuple[int, str]:
+    """The size and the statistics of a file that a task writes."""
+    writer = DeltaFormat().open(path, rows.schema, row_group_rows)
+    writer.write(rows)
+    writer.close()
+    return writer.size, writer.statistics
 
 
 def test_bounds_of_each_type(tmp_path: Path) -> None:
@@ -49,6 +59,8 @@ def test_bounds_of_each_type(tmp_path: Path) -> None:
     assert found["maxValues"] == {name: high for name, (*_, high) in columns.items() if high is not None}
     flat = {name: column[1].count(None) for name, column in columns.items() if name not in ("list", "inner")}
     assert found["nullCount"] == flat
+    size, statistics = written(tmp_path / "b.parquet", pa.Table.from_pylist(rows, schema), 2)
+    assert (size, orjson.loads(statistics)) == ((tmp_path / "b.parquet").stat().st_size, found)
 
 
 @pytest.mark.parametrize("instant", [2**62, -(2**62), 253_402_300_799_999_999])
@@ -80,8 +92,10 @@ def test_filter_finds_every_row(tmp_path_factory: pytest.TempPathFactory, texts:
     schema = pa.schema([("t", pa.string())])
     for batch, part in enumerate(texts, 1):
         path = folder.parent / f"{folder.name}-{batch}.parquet"
-        pq.write_table(pa.table({"t": pa.array(part, pa.string())}), path)
-        DeltaFormat().commit(TablePlace(folder.parent, folder.name), batch, [path], schema)
+        rows = pa.table({"t": pa.array(part, pa.string())})
+        size, statistics = written(path, rows)
+        files = {path: StagedFile("t", path.name, len(part), size, statistics)}
+        DeltaFormat().commit(TablePlace(folder.parent, folder.name), batch, files, schema)
     dataset = DeltaTable(str(folder)).to_pyarrow_dataset()
     for text in {text for part in texts for text in part if text is not None}:
         expected = sum(part.count(text) for part in texts)

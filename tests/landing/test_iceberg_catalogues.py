@@ -349,7 +349,7 @@ def test_batch_that_another_run_adds_meanwhile_is_not_added_again(
         name, target = table.name()[-1], Target(lake.to)
         (manifest,) = target.manifests()
         schema = next(entry.schema for entry in manifest.tables if entry.table == name)
-        files = [target.staging(1) / file.path for file in manifest.files if file.table == name]
+        files = {target.staging(1) / file.path: file for file in manifest.files if file.table == name}
         IcebergFormat().commit(TablePlace(lake.to, name), 1, files, schema)
 
     attempts = interrupt(monkeypatch, overtake)

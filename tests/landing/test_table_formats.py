@@ -149,7 +149,9 @@ def test_commit_is_idempotent_from_any_point(workspace: Any, table_format: str, 
     for file in files[:moved]:
         os.rename(file, workspace.to / "a" / file.name)
     if done == "all":
-        FORMATS[table_format].commit(TablePlace(workspace.to, "a"), 2, files, entry.schema)
+        FORMATS[table_format].commit(
+            TablePlace(workspace.to, "a"), 2, {file: staged(file, staging) for file in files}, entry.schema
+        )
     again = msgspec.structs.replace(manifest, batch=2, entries=[], files=[staged(file, staging) for file in files])
     target.commit(again)
     for _ in range(2):

@@ -46,7 +46,7 @@ from wirebook.landing.runs.target import DeadLetterFilter, PendingBatch, Target
 from wirebook.landing.runs.task import Job, ReplaySelection, TaskResult
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
 from wirebook.landing.stores.locations import Location
-from wirebook.landing.stores.objects import ObjectPath
+from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import NO_TRAITS, StagedFile, TableTraits
 from wirebook.landing.tables.iceberg_catalog import TargetCatalog, place_for, place_of, remember
@@ -62,6 +62,8 @@ __all__ = ["BATCH_BYTES", "Batches", "Catalogue", "CommittedBatch", "ProgressLis
 BATCH_BYTES = 1 << 30
 MAX_FAULTS = 3
 """Maximum number of task faults that are reported for a batch."""
+FILES_AT_ONCE = 4
+"""How many staged files of a file system are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +420,7 @@ class Batches:
             manifest = self._manifest(pending, entries, results, endpoints, check)
             self.target.commit(manifest)
             self._history.add(manifest)
-            self.target.finish(manifest)
+            self.target.finish(manifest, _files(results))
             if manifest.seen is not None:
                 delete_unneeded(self.target.records, manifest.seen)
             if self.settings.on_batch:
@@ -443,9 +445,9 @@ class Batches:
         endpoints: dict[str, int],
         check: Check,
     ) -> Manifest:
-        files = [file for result in results for file in result.files]
+        files = [msgspec.structs.replace(file, statistics="") for file in _files(results)]
         staging = self.target.staging(pending.batch)
-        with ThreadPoolExecutor(4) as pool:
+        with ThreadPoolExecutor(OBJECTS_AT_ONCE if isinstance(staging, ObjectPath) else FILES_AT_ONCE) as pool:
             counted = pool.map(lambda file: self._rows_in(staging, file), files)
             check(results, total_counts(counted))
         started, clock = self._start_clock(pending.batch)
@@ -507,6 +509,11 @@ class Batches:
         if file.table == STAGED:
             return rows_by_table([staging / file.path])
         return {file.table: self.table_format.count(staging / file.path)}
+
+
+def _files(results: Iterable[TaskResult]) -> list[StagedFile]:
+    """The files that tasks have written."""
+    return [file for result in results for file in result.files]
 
 
 def _format(settings: RunSettings, target: Target) -> str:

@@ -264,8 +264,10 @@ class Target:
             raise WirebookError(Problem("target-locked", message, hint=hint)) from error
         self.at("committed")
 
-    def finish(self, manifest: Manifest, *, again: bool = False) -> None:
+    def finish(self, manifest: Manifest, written: Iterable[StagedFile] | None = None, *, again: bool = False) -> None:
         """Make the files of a committed batch part of their tables. Can be repeated, `again`, after a crash.
+
+        `written` are its files with their statistics, which are read from the files otherwise.
 
         A table that does not take its files keeps nobody waiting: they are set aside, and so are those of later
         batches, because batches enter a table in order. `problems` says why; the next run tries again.
@@ -273,7 +275,7 @@ class Target:
         Raises: broken-target if a file is lost, or the list of resolved dead letters cannot be written
         """
         tables = self.tables() | {table.table: table for table in manifest.tables}
-        files = dict(by_table(manifest.files))
+        files = dict(by_table(manifest.files if written is None else written))
         is_store = isinstance(self.root, ObjectPath)
         at_once = OBJECTS_AT_ONCE if is_store else FORMATS[manifest.format].tables_at_once
         with ThreadPoolExecutor(at_once) as pool:
@@ -330,7 +332,7 @@ class Target:
         staging = self.staging(manifest.batch)
         aside = TablePlace(self.records.location(f"aside/{manifest.batch}"), table).folder
         kept = files_in(aside) if again else []
-        paths = [aside / file.name if file.name in kept else staging / file.path for file in files]
+        paths = {aside / file.name if file.name in kept else staging / file.path: file for file in files}
         if table not in self._blocked:
             try:
                 FORMATS[manifest.format].commit(place, manifest.batch, paths, entry.schema, entry.traits)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +30,7 @@ from wirebook.landing.tables.formats import (
     NO_TRAITS,
     CommitFailed,
     ParquetFormat,
+    StagedFile,
     TableTraits,
     Upkeep,
     UpkeepOptions,
@@ -81,6 +82,9 @@ class DeltaFormat(ParquetFormat):
                 return f"deltalake cannot write tables with them: {error}"
         return None
 
+    def statistics(self, metadata: pq.FileMetaData) -> str:
+        return _statistics(metadata)
+
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:  # noqa: ARG002 (whatever they are)
         """Always False: type widening is a table feature that few readers support."""
         return False
@@ -89,7 +93,7 @@ class DeltaFormat(ParquetFormat):
         self,
         place: TablePlace,
         batch: int,
-        files: Sequence[Location],
+        files: Mapping[Location, StagedFile],
         schema: pa.Schema,
         traits: TableTraits = NO_TRAITS,
     ) -> None:
@@ -214,7 +218,7 @@ def _create(
 def _append(
     table: DeltaTable,
     batch: int,
-    files: Sequence[Location],
+    files: Mapping[Location, StagedFile],
     *,
     schema: pa.Schema,
     traits: TableTraits,
@@ -358,12 +362,19 @@ def _add_actions(actions: list[dict[str, Any]]) -> list[Any]:
     ]
 
 
-def _actions(folder: Location, files: Sequence[Location], day: DayPartition | None) -> list[dict[str, Any]]:
-    """The actions that add files, as in the log."""
-    actions = []
-    for file in files:
-        size, modified = size_and_time(folder / file.name)
-        statistics = file_statistics(pq.read_metadata(parquet_source(folder / file.name)))
+def _statistics(metadata: pq.FileMetaData) -> str:
+    """The statistics of a file as the log has them: without escapes, some of which readers misread."""
+    return orjson.dumps(file_statistics(metadata)).decode()
+
+
+def _actions(folder: Location, files: Mapping[Location, StagedFile], day: DayPartition | None) -> list[dict[str, Any]]:
+    """The actions that add files, as in the log. Files are read if their statistics are not known."""
+    actions, now = [], time.time_ns() // 1_000_000
+    for file, staged in files.items():
+        size, modified, statistics = staged.size, now, staged.statistics
+        if not statistics:
+            size, modified = size_and_time(folder / file.name)
+            statistics = _statistics(pq.read_metadata(parquet_source(folder / file.name)))
         value = day_in_name(file.name)
         actions.append({
             "path": quote(file.name),
@@ -371,6 +382,6 @@ def _actions(folder: Location, files: Sequence[Location], day: DayPartition | No
             "size": size,
             "modificationTime": modified,
             "dataChange": True,
-            "stats": orjson.dumps(statistics).decode(),  # without escapes, some of which readers misread
+            "stats": statistics,
         })  # fmt: skip
     return actions

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -112,12 +112,14 @@ PLAIN: Final = FileLayout()
 
 class StagedFile(msgspec.Struct, frozen=True):
     """Rows of one table in a file that is not committed; `path` is relative to the batch's staging folder, and `size`
-    in bytes."""
+    in bytes. `statistics` are what the log of the table says about the values, if a task has just written the file;
+    manifests do not keep them."""
 
     table: str
     path: str
     rows: int
     size: int = 0
+    statistics: str = ""
 
     @property
     def name(self) -> str:
@@ -155,9 +157,10 @@ class Upkeep:
 
 
 class TableWriter(Protocol):
-    """An open file of one table. `size` is its size in bytes, once it is closed."""
+    """An open file of one table. Once it is closed, it has its `size` in bytes and `statistics` as in `StagedFile`."""
 
     size: int
+    statistics: str
 
     def write(self, rows: pa.Table) -> None: ...
     def close(self) -> None: ...
@@ -208,7 +211,7 @@ class TableFormat(Protocol):
         self,
         place: TablePlace,
         batch: int,
-        files: Sequence[Location],
+        files: Mapping[Location, StagedFile],
         schema: pa.Schema,
         traits: TableTraits = NO_TRAITS,
     ) -> None:
@@ -264,7 +267,11 @@ class ParquetFormat:
         return widens(old, new)
 
     def open(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> TableWriter:
-        return _ParquetWriter(path, schema, row_group_rows)
+        return _ParquetWriter(path, schema, row_group_rows, self.statistics)
+
+    def statistics(self, metadata: pq.FileMetaData) -> str:  # noqa: ARG002
+        """What the log of a table says about the values of a file."""
+        return ""
 
     def count(self, path: Location) -> int:
         return int(pq.read_metadata(parquet_source(path)).num_rows)
@@ -273,7 +280,7 @@ class ParquetFormat:
         self,
         place: TablePlace,
         batch: int,  # noqa: ARG002
-        files: Sequence[Location],
+        files: Mapping[Location, StagedFile],
         schema: pa.Schema,  # noqa: ARG002
         traits: TableTraits = NO_TRAITS,
     ) -> None:
@@ -305,23 +312,30 @@ class ParquetFormat:
 
 
 class _ParquetWriter:
-    """A Parquet file that is durable once it is closed."""
+    """A Parquet file that is durable once it is closed. Its `statistics` are made by `summarise`."""
 
-    def __init__(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> None:
-        self._file, self._row_group_rows = open_output(path), row_group_rows
-        self._writer = pq.ParquetWriter(self._file, schema, compression="snappy")
-        self.size = 0
+    def __init__(
+        self,
+        path: Location,
+        schema: pa.Schema,
+        row_group_rows: int | None,
+        summarise: Callable[[pq.FileMetaData], str],
+    ) -> None:
+        self._file, self._row_group_rows, self._summarise = open_output(path), row_group_rows, summarise
+        self._footers: list[pq.FileMetaData] = []
+        self._writer = pq.ParquetWriter(self._file, schema, compression="snappy", metadata_collector=self._footers)
+        self.size, self.statistics = 0, ""
 
     def write(self, rows: pa.Table) -> None:
         self._writer.write_table(rows, self._row_group_rows)
 
     def close(self) -> None:
         self._writer.close()
-        self.size = self._file.tell()
+        self.size, self.statistics = self._file.tell(), self._summarise(self._footers[0])
         self._file.close()
 
 
-def place_files(folder: Location, files: Sequence[Location]) -> None:
+def place_files(folder: Location, files: Iterable[Location]) -> None:
     """Move staged files into the folder of their table, unless they are there already. Objects were written there,
     unless they have been set aside.
 
@@ -346,7 +360,7 @@ def staged_or_placed(file: Location, folder: Location) -> Location:
     return file if not is_file_system(file) or file.exists() else folder / file.name
 
 
-def move_aside(aside: Location, files: Sequence[Location], folder: Location) -> None:
+def move_aside(aside: Location, files: Iterable[Location], folder: Location) -> None:
     """Move staged files, which the table in `folder` does not take, to the folder `aside`, unless they are there.
 
     Raises: OSError, store-failed
@@ -365,7 +379,7 @@ def move_aside(aside: Location, files: Sequence[Location], folder: Location) -> 
         sync_folder(aside)
 
 
-def _copy_objects(files: Sequence[Location], folder: Location) -> None:
+def _copy_objects(files: Iterable[Location], folder: Location) -> None:
     """Copy objects to a folder, unless they are in it. Raises: OSError, store-failed"""
     for file in files:
         to = folder / file.name
@@ -682,7 +696,7 @@ class TableSpool:
     def _closed(self, key: tuple[str, str | None], writer: TableWriter, path: Location, rows: int) -> StagedFile:
         writer.close()
         place = path.name if is_file_system(path) else str(path).removeprefix(f"{self._folder}/")
-        return StagedFile(key[0], f"{self._base}{place}", rows, writer.size)
+        return StagedFile(key[0], f"{self._base}{place}", rows, writer.size, writer.statistics)
 
     def _close_all(self, table: str | None = None) -> None:
         """Close the files of a table, or all."""
@@ -690,7 +704,7 @@ class TableSpool:
             self._close(key)
 
 
-def by_table(files: Sequence[StagedFile]) -> Iterator[tuple[str, list[StagedFile]]]:
+def by_table(files: Iterable[StagedFile]) -> Iterator[tuple[str, list[StagedFile]]]:
     """The files of each table."""
     grouped: dict[str, list[StagedFile]] = {}
     for file in files:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,6 +27,7 @@ from wirebook.landing.tables.formats import (
     NO_TRAITS,
     CommitFailed,
     ParquetFormat,
+    StagedFile,
     TableTraits,
     Upkeep,
     UpkeepOptions,
@@ -114,7 +115,7 @@ class IcebergFormat(ParquetFormat):
         self,
         place: TablePlace,
         batch: int,
-        files: Sequence[Location],
+        files: Mapping[Location, StagedFile],
         schema: pa.Schema,
         traits: TableTraits = NO_TRAITS,
     ) -> None:
@@ -189,7 +190,7 @@ def _add_once(
     catalog: TargetCatalog,
     place: TablePlace,
     batch: int,
-    files: Sequence[Location],
+    files: Collection[Location],
     schema: pa.Schema,
     *,
     traits: TableTraits,
@@ -245,7 +246,7 @@ def _not_owned(catalog: TargetCatalog, table: Table) -> str:
 
 def _add(
     table: Table,
-    files: Sequence[Location],
+    files: Collection[Location],
     folder: Location,
     schema: pa.Schema,
     *,
