@@ -120,6 +120,28 @@ def test_interrupt_while_processes_generate_messages_prints_one_line(delay: floa
     assert (process.returncode, err) == (130, "interrupted\n")
 
 
+def test_interrupt_while_processes_start_prints_one_line(tmp_path: Path) -> None:
+    arguments = ["demo", "--messages", "2000000", "--to", str(tmp_path / "demo")]
+    program = f"""if True:
+        import os, signal
+        from multiprocessing import popen_spawn_posix
+        from wirebook.cli import main
+
+        class Popen(popen_spawn_posix.Popen):
+            def _launch(self, process):
+                super()._launch(process)
+                os.killpg(0, signal.SIGINT)
+
+        if __name__ == "__main__":
+            popen_spawn_posix.Popen = Popen
+            main({arguments!r})
+    """
+    process = start(program)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[1:] == ["interrupted"]
+
+
 def test_interrupt_stops_a_server_gracefully(tmp_path: Path) -> None:
     arguments = ["serve", "--port", "0", "--db", f"sqlite:///{tmp_path}/registry.db"]
     process = start(f"from wirebook.cli import main; main({arguments!r})")

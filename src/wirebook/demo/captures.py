@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -133,23 +133,39 @@ def _blocks(count: int, seed: int, processes: int, pages: int) -> Iterator[_Bloc
     if processes == 1:
         yield from map(block, firsts)
         return
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        with _ignoring_interrupts():  # processes inherit it: Ctrl-C reaches all of them, and only this one reports it
+    pool = ProcessPoolExecutor(processes, get_context("spawn"))
+    try:
+        with _holding_interrupts():
             blocks = pool.map(block, firsts)
         yield from blocks
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
-    """Ignore SIGINT while processes start. Has no effect in other threads, which cannot change handlers."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _holding_interrupts() -> Iterator[None]:
+    """Deliver a SIGINT that arrives inside at the end. Processes that start inside never receive one.
+
+    Ctrl-C reaches all processes of a terminal; only this one reports it.
+    """
+    resource_tracker.ensure_running()  # its start, which comes with that of the first process, unblocks SIGINT
+    arrived = False
+
+    def hold(*_: object) -> None:
+        nonlocal arrived
+        arrived = True
+
+    is_main = threading.current_thread() is threading.main_thread()  # only there handlers run and can be set
+    handler = signal.signal(signal.SIGINT, hold) if is_main else None  # another thread may still receive the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes inherit it
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
+        if arrived:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _block(first: int, pages: int, count: int, seed: int) -> _Block:
