@@ -38,8 +38,8 @@ def run(environment: Mapping[str, str], arguments: list[str], code: int = 0) -> 
     with started(environment, arguments) as process:
         out, err = process.communicate(timeout=SECONDS)
     assert process.returncode == code, err
-    assert "Traceback" not in err
-    assert "\tat " not in err
+    assert "Traceback" not in err, err
+    assert "\tat " not in err, err
     return [json.loads(line) for line in out.splitlines()], err
 
 

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import shutil
 import signal
 import socket
 import time
@@ -227,6 +228,20 @@ def test_stream_begins_where_a_kill_left_unfinished_offsets(plants: Plants, one_
     lines, _ = run(one_java, plants.arguments("--available-now"))
     assert lines[-1]["landed"] == 3
     plants.check_landed()
+
+
+def test_batches_ask_no_process_for_links_of_the_checkpoint(plants: Plants, tmp_path: Path) -> None:
+    """Hadoop's default for a folder runs `readlink` sixteen times a batch."""
+    program, calls = tmp_path / "programs" / "readlink", tmp_path / "calls"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> "{calls}"\nexec {shutil.which("readlink")} "$@"\n')
+    program.chmod(0o755)
+    plants.send(range(1, 100))
+    path = f"{program.parent}:{os.environ['PATH']}"
+    lines, _ = run({"PATH": path}, plants.arguments("--available-now", "--max-per-batch", "40"))
+    assert lines[-1]["landed"] > 0
+    made = calls.read_text().splitlines() if calls.exists() else []
+    assert [call for call in made if "/checkpoints/" in call] == []
 
 
 @pytest.mark.faults
