@@ -59,11 +59,12 @@ class Query:
             time.sleep(0.1)
 
     @contextmanager
-    def sampling_memory(self, every: float) -> Iterator[None]:
-        """Append the bytes in memory by role to `memory` while the block runs."""
-        done, started = threading.Event(), time.monotonic()
+    def sampling_memory(self, every: float, after: float) -> Iterator[None]:
+        """Append the bytes in memory by role to `memory` while the block runs, `after` so many seconds."""
+        done, started = threading.Event(), time.monotonic() + after
 
         def sample() -> None:
+            done.wait(after)
             while not done.wait(every):
                 self.memory.append((time.monotonic() - started, memory_now(self._process.pid)))
 
@@ -108,9 +109,9 @@ def ended(batch: dict[str, Any]) -> float:
 
 
 def sustained(batches: list[dict[str, Any]]) -> float:
-    """Messages per second, from the end of the first batch, in which everything is loaded, to that of the last."""
-    first, *others = batches
-    return sum(batch["read"] for batch in others) / (ended(others[-1]) - ended(first))
+    """Messages per second in the second half of the batches, when Java has compiled most of its code."""
+    half = len(batches) // 2
+    return sum(batch["read"] for batch in batches[half:]) / (ended(batches[-1]) - ended(batches[half - 1]))
 
 
 def growth(samples: list[tuple[float, dict[str, int]]]) -> dict[str, tuple[float, float]]:

@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -31,7 +31,7 @@ import traffic
 from landed import check_landed, latencies
 from measure import in_turn
 from oracle import Void
-from query import Query, growth, streaming, sustained
+from query import Query, ended, growth, streaming, sustained
 from sources import JetStream, Kafka, Source, catalogue, fill, send_for
 from tables import Results, verdict
 from traffic import Day
@@ -47,7 +47,7 @@ LATENCY = 2.0  # seconds at most, for it
 WITH_GOALS = Kafka.name
 GROWTH = 0.1  # of the memory of driver and workers, at most, from the middle of the run to its end
 MIB = 1 << 20
-WARM_SECONDS = 15
+FILES = 4  # so many times fewer messages are landed from files, which are measured several times
 SAMPLES = 60  # of memory, in a run
 
 
@@ -59,6 +59,7 @@ class Bench:
     batch: int
     repeats: int
     minutes: float
+    warm_seconds: float
     tables: int
     definitions: int
     folder: Path
@@ -89,13 +90,14 @@ def load_average() -> str:
 
 def rates(bench: Bench, sources: list[str]) -> None:
     """The rate of landing from files, and the sustained rate from each source."""
-    day = Day(bench.definitions, bench.messages, events_only=True)
     rows = []
+    few = Day(bench.definitions, bench.messages // FILES, events_only=True)
     for form, label in FORMS.items():
-        rate, cpu = _landing(bench, day, form)
+        rate, cpu = _landing(bench, few, form)
         bench.rates[form] = rate
         bench.add("rates", label, rate=rate, cpu=cpu)
-        rows.append((label, f"{day.count:,}", "", f"{rate:,.0f}", f"{cpu:.1f}", "", "", "", load_average()))
+        rows.append((label, f"{few.count:,}", "", f"{rate:,.0f}", f"{cpu:.1f}", "", "", "", load_average()))
+    day = replace(few, count=bench.messages)
     for name in sources:
         with closing(SOURCES[name](bench.new_folder())) as source:
             fill(source, day)
@@ -128,11 +130,11 @@ def _landing(bench: Bench, day: Day, form: str) -> tuple[float, float]:
 
 
 def _catching_up(bench: Bench, source: Source, definitions: int, batch: int, *options: str) -> tuple[Query, float]:
-    """Land what a source has; returns the stream that has ended, and its CPU microseconds per message, both without
-    the first batch."""
+    """Land what a source has; returns the stream that has ended, and its CPU microseconds per message in the second
+    half of the messages."""
     document, to = bench.new_target(source, definitions)
     with streaming(document, to, "--max-per-batch", str(batch), *options) as query:
-        query.wait(1)
+        query.wait(source.sent.total() // 2)
         read, cpu = query.read, query.cpu_seconds()
         query.wait(source.sent.total())
         cpu = query.cpu_seconds() - cpu
@@ -153,15 +155,15 @@ def steady(bench: Bench, sources: list[str]) -> None:
             document, to = bench.new_target(source, bench.definitions)
             day = Day(bench.definitions, bench.messages, events_only=True)
             with streaming(document, to) as query:
-                send_for(source, day, rate, WARM_SECONDS)
-                query.wait(source.sent.total())
-                warm, since = len(query.batches), time.time()
-                with query.sampling_memory(seconds / SAMPLES):
-                    reached = send_for(source, day, rate, seconds)
+                send_for(source, day, rate, 1)
+                query.wait(1)
+                since = time.time() + bench.warm_seconds
+                with query.sampling_memory(seconds / SAMPLES, bench.warm_seconds):
+                    reached = send_for(source, day, rate, bench.warm_seconds + seconds)
                 query.wait(source.sent.total())
                 query.end()
         check_landed(to, source.sent)
-        durations = [batch["seconds"] for batch in query.batches[warm:]]
+        durations = [batch["seconds"] for batch in query.batches if ended(batch) > since]
         taken = latencies(to, since)
         p50, p95 = np.percentile(taken, (50, 95))
         met = bool(p95 <= LATENCY) if source.name == WITH_GOALS else None
@@ -195,7 +197,7 @@ def _memory_row(bench: Bench, name: str, query: Query) -> tuple[str, ...]:
 def many(bench: Bench, sources: list[str]) -> None:
     """A stream with many definitions, all of which are in every batch: with a file for each, and staged."""
     rows = []
-    day = Day(bench.tables, bench.messages, events_only=True)
+    day = Day(bench.tables, bench.messages // FILES, events_only=True)
     for label, options in (("a file for each table", ("--stage-below", "0")), ("staged", ("--stage-below", "1000"))):
         with closing(SOURCES[sources[0]](bench.new_folder())) as source:
             fill(source, day)
@@ -219,6 +221,7 @@ def main() -> int:
     parser.add_argument("--only", help=f"comma-separated parts to run: {','.join(PARTS)}")
     parser.add_argument("--sources", default=",".join(SOURCES), help=f"comma-separated sources: {','.join(SOURCES)}")
     parser.add_argument("--minutes", type=float, help="length of the run at half of the rate; 30 shows flat memory")
+    parser.add_argument("--warm-seconds", type=float, help="length of the run before it, in which Java compiles code")
     parser.add_argument("--rate", type=float, help="the sustained rate, if `rates` is not run")
     parser.add_argument("--messages", type=int, help="number of messages that a source has when the stream starts")
     parser.add_argument("--batch", type=int, help="maximum number of messages of a batch, except at half of the rate")
@@ -230,12 +233,12 @@ def main() -> int:
 
 
 def _run(options: argparse.Namespace, folder: Path) -> int:
-    sizes = (60_000, 10_000, 1, 0.5, 200) if options.short else (500_000, 50_000, 3, 2, 1_000)
-    given = (options.messages, options.batch, None, options.minutes, None)
-    messages, batch, repeats, minutes, tables = (
+    sizes = (60_000, 10_000, 1, 0.5, 15, 200) if options.short else (2_000_000, 200_000, 3, 2, 120, 1_000)
+    given = (options.messages, options.batch, None, options.minutes, options.warm_seconds, None)
+    messages, batch, repeats, minutes, warm_seconds, tables = (
         size if other is None else other for size, other in zip(sizes, given, strict=True)
     )
-    bench = Bench(messages, batch, repeats, minutes, tables, 100, folder)
+    bench = Bench(messages, batch, repeats, minutes, warm_seconds, tables, 100, folder)
     sources = options.sources.split(",")
     if options.rate:
         bench.rates = dict.fromkeys(sources, options.rate)

@@ -26,7 +26,7 @@ PARTITIONS: Final = 2
 POOL: Final = 20_000
 """Messages that are encoded once, and sent again and again by `send_for`."""
 TICK_SECONDS: Final = 0.02
-STREAM_BYTES: Final = 1 << 30
+STREAM_BYTES: Final = 4 << 30
 """What a broker keeps; older messages, which have landed long ago, are deleted."""
 
 
