@@ -373,7 +373,7 @@ def move_aside(aside: Location, files: Iterable[Location], folder: Location) -> 
     for file in files:
         days = (folder / name / file.name for name in folders_in(folder) if "=" in name)
         for place in (file, folder / file.name, *days):
-            if place.exists():
+            if place != aside / file.name and place.exists():  # HDFS refuses to move a file to its own place
                 move(place, aside / file.name)
     if isinstance(aside, Path):
         sync_folder(aside)
