@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from wirebook.landing.tables.delta import DeltaFormat
 from wirebook.landing.tables.evolution import conform, evolve, widens
 from wirebook.landing.tables.iceberg import IcebergFormat
-
-
-def never(old: pa.DataType, new: pa.DataType) -> bool:
-    return False
-
 
 INT8, INT32, INT64 = pa.int8(), pa.int32(), pa.int64()
 FLOAT, DOUBLE = pa.float32(), pa.float64()
@@ -72,7 +69,15 @@ def test_evolve_returns_type_that_holds_both(
     iceberg: pa.DataType | None,
     delta: pa.DataType | None,
 ) -> None:
-    for can_widen, expected in ((widens, parquet), (IcebergFormat().can_widen, iceberg), (never, delta)):
+    in_iceberg, in_delta = IcebergFormat().can_widen, DeltaFormat().can_widen
+    of_formats = (
+        (widens, parquet),
+        (in_iceberg, iceberg),
+        (partial(in_iceberg, may_rewrite=True), iceberg),
+        (in_delta, delta),
+        (partial(in_delta, may_rewrite=True), parquet),
+    )
+    for can_widen, expected in of_formats:
         schema, conflicts = evolve(pa.schema({"x": old}), pa.schema({"x": new}), can_widen)
         if expected is None:
             assert [(misfit.column, misfit.before, misfit.now) for misfit in conflicts] == [("x", old, new)]

@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from hdfs_native import Client
 
 from tests.landing.test_table_settings import PAID, TIMES, Shop, event, registry
@@ -310,3 +311,15 @@ def test_spark_lands_from_hdfs_into_hdfs(directory: str, source: HdfsPath, one_j
         report = json.loads(done.stdout.splitlines()[-1])
         assert (report["read"], report["landed"]) == expected
     assert DeltaTable(f"{to}/rides__started").to_pyarrow_table().num_rows == 1
+
+
+def test_table_that_refuses_its_rows_again_stops_no_run(tmp_path: Path, directory: str) -> None:
+    shop = Shop(tmp_path)
+    shop.to = location_of(f"{directory}/lake")
+    write_deltalake(f"{shop.to}/payments", pa.table({"n": ["zero"]}))
+    tables = {"tables": {PAID: {"name": "payments"}}}
+    for number in (1, 2):
+        report = shop.land(registry(PAID), event(PAID, number), tables=tables, table_format="delta")
+        assert [problem.code for problem in report.problems] == ["table-set-aside"]
+    write_deltalake(f"{shop.to}/payments", pa.table({"n": [0]}), mode="overwrite", schema_mode="overwrite")
+    assert shop.land(registry(PAID)).recovered == {"payments": 2}

@@ -318,6 +318,7 @@ def test_name_of_another_table_is_refused(shop: Shop) -> None:
         ("tables:\n  /messagegroups/g/messages/m: {name: a.b.c.d.e.f}", "2: the name of a table must be"),
         ("tables:\n  /messagegroups/g/messages/m: {name: staged.b}", "2: 'staged' is the name of a table"),
         ("tables:\n  /messagegroups/g/messages/m: {add_columns: 1}", "2: 'add_columns' must be Expected"),
+        ("defaults: {widen: always}", "1: 'widen' must be Invalid enum value 'always'"),
         ("defaults: {name: orders}", "1: the default name must be a rule with {message}"),
         ("[]", "1: the settings of tables must be an object"),
         ("tables: []", "1: 'tables' must be an object"),

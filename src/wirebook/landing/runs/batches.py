@@ -254,15 +254,20 @@ class Batches:
             comments=old.comments if descriptions is None else descriptions,
             is_named=name is not None and (before is None or before.table == name),
             adds_columns=options.add_columns is not False,
+            may_rewrite=options.widen == "rewrite",
         )
 
     def traits_now(self, entry: TableEntry) -> TableTraits:
-        """The traits of an existing table, with what the settings of this run say about tables of something else."""
+        """The traits of an existing table, with what the settings of this run allow."""
         if entry.xid is None:
             return entry.traits
         options, name = self._table_settings.of(entry.xid), self._table_settings.fixed_name(entry.xid)
-        may_add = options.add_columns is not False
-        return msgspec.structs.replace(entry.traits, is_named=name == entry.table, adds_columns=may_add)
+        return msgspec.structs.replace(
+            entry.traits,
+            is_named=name == entry.table,
+            adds_columns=options.add_columns is not False,
+            may_rewrite=options.widen == "rewrite",
+        )
 
     def check_table_settings(self) -> None:
         """Check the settings of this run against the tables and their format.

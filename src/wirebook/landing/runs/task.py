@@ -293,10 +293,15 @@ class Task:
         def existing(name: str) -> pa.Schema | None:
             return tables[name].schema if name in tables else None
 
+        def may_rewrite(name: str) -> bool:
+            xid = tables[name].xid
+            return xid is not None and job.table_settings.of(xid).widen == "rewrite"
+
         known = {entry.xid: entry.table for entry in tables.values() if entry.xid is not None}
         names = None if job.names is None else dict(job.names) | known
         partitions = {entry.table: entry.traits.day.column for entry in tables.values() if entry.traits.day}
-        return EvolvingEngine(job.factory(job.unpack(), job.options), existing, FORMATS[job.format], names, partitions)
+        engine, table_format = job.factory(job.unpack(), job.options), FORMATS[job.format]
+        return EvolvingEngine(engine, existing, table_format, names, partitions, may_rewrite=may_rewrite)
 
     def land(self, split: FileSplit, *, dry: bool = False) -> SplitResult:
         """Land the messages of a split, some of them together with those of the next ones; if `dry`, only read it.

@@ -24,7 +24,8 @@ from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.delta_append import APPLICATION, LogEnd
 from wirebook.landing.tables.delta_checkpoints import STORAGE, Checkpoints, has_checkpoint, write_checkpoint
 from wirebook.landing.tables.delta_statistics import file_statistics
-from wirebook.landing.tables.evolution import evolve
+from wirebook.landing.tables.delta_widening import OpenFile, widen_columns
+from wirebook.landing.tables.evolution import evolve, widens
 from wirebook.landing.tables.existing import check_columns, check_values, rows_in
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
@@ -85,9 +86,9 @@ class DeltaFormat(ParquetFormat):
     def statistics(self, metadata: pq.FileMetaData) -> str:
         return _statistics(metadata)
 
-    def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:  # noqa: ARG002 (whatever they are)
-        """Always False: type widening is a table feature that few readers support."""
-        return False
+    def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:
+        """Only by a rewrite: widening without one is a table feature that few readers support."""
+        return may_rewrite and widens(old, new)
 
     def commit(
         self,
@@ -118,7 +119,9 @@ class DeltaFormat(ParquetFormat):
             else:
                 if (table.transaction_version(APPLICATION) or 0) < batch:
                     due = has_checkpoint(folder.name, table.version() + 1, table.metadata().configuration)
-                    is_plain = _append(table, batch, files, schema=schema, traits=traits, folder=folder)
+                    is_plain = _append(
+                        table, batch, files, schema=schema, traits=traits, folder=folder, open_file=self.open
+                    )
                     if due:
                         self._checkpoints.request(folder)
                     if isinstance(folder, Path) and is_plain:
@@ -148,6 +151,7 @@ class DeltaFormat(ParquetFormat):
         """Compact small files, write a checkpoint of the log, and delete files that neither the current version nor
         one younger than the retention has, those of killed runs among them."""
         from deltalake import DeltaTable  # noqa: PLC0415
+        from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
 
         folder = place.folder
         if not DeltaTable.is_deltatable(str(folder), STORAGE):
@@ -157,7 +161,10 @@ class DeltaFormat(ParquetFormat):
         if options.compacts and options.dry_run:
             compacted = _small_files(table, options.target_bytes)
         elif options.compacts and _small_files(table, options.target_bytes):
-            compacted = table.optimize.compact(target_size=options.target_bytes)["numFilesRemoved"]
+            try:
+                compacted = table.optimize.compact(target_size=options.target_bytes)["numFilesRemoved"]
+            except CommitFailedError:  # another writer has replaced the files
+                table.update_incremental()
         if not options.dry_run:
             write_checkpoint(table)
         deleted = table.vacuum(options.retain_hours, options.dry_run, enforce_retention_duration=False, full=True)
@@ -223,12 +230,13 @@ def _append(
     schema: pa.Schema,
     traits: TableTraits,
     folder: Location,
+    open_file: OpenFile,
 ) -> bool:
-    """Add files that the table does not have. New columns, comments and properties are set in transactions before,
-    which may succeed alone.
+    """Add files that the table does not have. Wider types, new columns, comments and properties are set in transactions
+    before, which may succeed alone.
 
-    The rows of the files are written anew into a table with partitions, types or constraints of others; then this
-    returns False.
+    The rows of the files are written anew into a table with partitions, types or constraints of others, and if their
+    types are narrower than those of the table; then this returns False.
 
     Raises: CommitFailed, OSError, DeltaError
     """
@@ -238,11 +246,13 @@ def _append(
         raise CommitFailed(NOT_OURS)
     known = {field.name: field for field in table.schema().fields}
     check_columns({name: not field.nullable for name, field in known.items()}, schema, traits)
-    is_guarded, columns = _is_guarded(table, traits), schema
-    if is_guarded and traits.day:  # a column like any other
-        columns = schema.append(pa.field(traits.day.column, pa.date32()))
-    columns = _columns_of(table, columns)
-    is_plain = not is_guarded and columns.types == _as_delta(schema).types
+    if traits.may_rewrite:
+        widen_columns(table, folder, schema, traits.day, open_file)
+    columns = _columns_of(table, schema)
+    is_plain = not _is_guarded(table, traits) and columns.types == _as_delta(schema).types
+    is_plain = is_plain and not _have_other_types(files, folder, schema)
+    if not is_plain and traits.day:  # a column like any other
+        columns = _columns_of(table, schema.append(pa.field(traits.day.column, pa.date32())))
     _alter(table, columns, traits)
     if is_plain:
         place_files(folder, files)
@@ -263,6 +273,18 @@ def _append(
     for file in written:
         file.unlink()
     return False
+
+
+def _have_other_types(files: Mapping[Location, StagedFile], folder: Location, schema: pa.Schema) -> bool:
+    """Whether files, which were set aside before the types of their table changed, have other types than `schema`.
+    Those that a task has just written do not."""
+    known = dict(zip(schema.names, schema.types, strict=True))
+    return any(
+        not field.type.equals(known.get(field.name, field.type))
+        for file, staged in files.items()
+        if not staged.statistics
+        for field in pq.read_schema(parquet_source(staged_or_placed(file, folder)))
+    )
 
 
 def _alter(table: DeltaTable, columns: pa.Schema, traits: TableTraits) -> None:

@@ -1,15 +1,16 @@
-"""Schema evolution: tables follow their definitions as long as no file must be rewritten.
+"""Schema evolution: tables follow their definitions as long as no file must be rewritten, unless the settings allow it.
 
 New columns and members are added, removed columns stay and are null, and a type is widened if all values are kept and
 the table format supports it. For any other change, the messages become dead letters that report the conflict.
 
-Spec: docs/land.md#when-a-definition-changes; docs/decisions/0061
+Spec: docs/land.md#when-a-definition-changes; docs/decisions/0061, 0221
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -103,7 +104,7 @@ class FormatCapabilities(Protocol):
 
     def column(self, name: str) -> str: ...
     def fit(self, schema: pa.Schema) -> pa.Schema: ...
-    def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool: ...
+    def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool: ...
 
 
 class TableChange(NamedTuple):
@@ -122,7 +123,8 @@ class EvolvingEngine:
 
     `existing` returns the columns of an existing table, as `table_format` has them. `names` are the names of tables by
     XID, if the readable names of definitions do not apply; None keeps the names that the engine gives. `partitions`
-    maps tables to the names of their partitions, which no column can have.
+    maps tables to the names of their partitions, which no column can have. `may_rewrite` returns whether an existing
+    table may be rewritten to widen its columns.
     """
 
     def __init__(
@@ -132,9 +134,11 @@ class EvolvingEngine:
         table_format: FormatCapabilities,
         names: Mapping[str, str] | None = None,
         partitions: Mapping[str, str] = MappingProxyType({}),
+        *,
+        may_rewrite: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._engine, self._existing, self._format, self._names = engine, existing, table_format, names
-        self._partitions = partitions
+        self._partitions, self._may_rewrite = partitions, may_rewrite
         self._changes: dict[str, TableChange] = {}
         self._changing: set[str] = set()
         self._table_of: dict[str, str] = {}  # definition -> table
@@ -183,15 +187,17 @@ class EvolvingEngine:
         schema = block.rows.schema
         fitting = self._format.fit(pa.schema([field.with_name(self._format.column(field.name)) for field in schema]))
         fresh = UNCHANGED if fitting.equals(schema) else TableChange(fitting, [])
-        evolutions: dict[int, tuple[pa.Schema, pa.Schema, list[ColumnConflict]]] = {}
+        evolutions: dict[tuple[int, bool], tuple[pa.Schema, pa.Schema, list[ColumnConflict]]] = {}
         for name in new:
             old = self._existing(name)
             if old is None:
                 self._note(name, fresh)
                 continue
-            if id(old) not in evolutions:  # many tables have the same columns
-                evolutions[id(old)] = old, *evolve(old, fitting, self._format.can_widen)
-            _, evolved, conflicts = evolutions[id(old)]
+            key = id(old), self._may_rewrite(name)
+            if key not in evolutions:  # many tables have the same columns
+                can_widen = partial(self._format.can_widen, may_rewrite=key[1])
+                evolutions[key] = old, *evolve(old, fitting, can_widen)
+            _, evolved, conflicts = evolutions[key]
             partition = self._partitions.get(name)
             same = (field for field in fitting if field.name.lower() == partition)
             conflicts = [*conflicts, *(ColumnConflict(field.name, pa.date32(), field.type) for field in same)]

@@ -81,7 +81,8 @@ class CommitFailed(Exception):
 class TableTraits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a table has beside its columns: its partition, its properties, the description of its definition, and those
     of columns in the schema of the payload, as `comments`. The name of a table that `is_named` is in the settings, so
-    that it may be a table of something else. A table without `adds_columns` keeps the columns that it has."""
+    that it may be a table of something else. A table without `adds_columns` keeps the columns that it has. One that
+    `may_rewrite` is rewritten if a column becomes wider and the format cannot do so otherwise."""
 
     day: DayPartition | None = None
     properties: dict[str, str] = {}
@@ -89,6 +90,7 @@ class TableTraits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     comments: dict[str, str] = {}
     is_named: bool = False
     adds_columns: bool = True
+    may_rewrite: bool = False
 
 
 NO_TRAITS: Final = TableTraits()
@@ -198,8 +200,9 @@ class TableFormat(Protocol):
     def fit(self, schema: pa.Schema) -> pa.Schema:
         """The columns with types that the format supports, without loss."""
 
-    def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
-        """Whether a column can change its type while files with the old type are in the table."""
+    def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:
+        """Whether a column can change its type: while files with the old type are in the table, or because the table
+        `may_rewrite`."""
 
     def open(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> TableWriter:
         """Open a staged file for writing, in a task."""
@@ -263,7 +266,7 @@ class ParquetFormat:
     def fit(self, schema: pa.Schema) -> pa.Schema:
         return schema
 
-    def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
+    def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:  # noqa: ARG002
         return widens(old, new)
 
     def open(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> TableWriter:
@@ -373,7 +376,7 @@ def move_aside(aside: Location, files: Iterable[Location], folder: Location) -> 
     for file in files:
         days = (folder / name / file.name for name in folders_in(folder) if "=" in name)
         for place in (file, folder / file.name, *days):
-            if place.exists():
+            if place != aside / file.name and place.exists():  # HDFS refuses to move a file to its own place
                 move(place, aside / file.name)
     if isinstance(aside, Path):
         sync_folder(aside)

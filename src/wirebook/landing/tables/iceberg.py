@@ -101,7 +101,7 @@ class IcebergFormat(ParquetFormat):
     def fit(self, schema: pa.Schema) -> pa.Schema:
         return pa.schema([(field.name, _fit(field.type)) for field in schema])
 
-    def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
+    def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:  # noqa: ARG002
         """Type promotion of the format: int to long, float to double, decimals to more digits of the same scale."""
         return widens(old, new) and (not pa.types.is_decimal(old) or old.scale == new.scale)
 

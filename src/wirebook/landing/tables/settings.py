@@ -45,13 +45,15 @@ class TableOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Options of a table; None leaves an option to the less specific ones.
 
     Shape: `name` is a name, or a rule with ``{group}`` and ``{message}``; dots separate its levels. `add_columns` says
-    whether columns may be added to an existing table (default). `partition` is ``none`` (default),
+    whether columns may be added to an existing table (default). `widen` says how columns become wider: ``in-place``
+    (default) if the format can do so, or by a ``rewrite`` of the table. `partition` is ``none`` (default),
     ``event-day`` or ``receipt-day``. `sort` are the columns by which the rows of a file are sorted. `properties` are
     those of the table format.
     """
 
     name: str | None = None
     add_columns: bool | None = None
+    widen: Literal["in-place", "rewrite"] | None = None
     partition: Literal["none", "event-day", "receipt-day"] | None = None
     sort: list[str] | None = None
     row_group_rows: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] | None = None

@@ -1,0 +1,217 @@
+"""Widen the columns of a Delta table: write its files anew with the wider types, in one transaction that replaces the
+files and the columns of the table.
+
+Delta Lake can widen columns without a rewrite by the table feature `typeWidening`, which `deltalake` can neither read
+nor write. Earlier versions of the table can be read until its upkeep deletes their files.
+
+Spec: docs/how-to/table-settings.md#wider-columns; docs/decisions/0221
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wirebook.landing.stores.locations import Location, parquet_source
+from wirebook.landing.stores.records import sync_folder
+from wirebook.landing.tables.evolution import ColumnConflict, conform, evolve, widens
+from wirebook.landing.tables.formats import CommitFailed, TableWriter
+from wirebook.landing.tables.partitions import DayPartition
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable, Field, Schema
+    from deltalake.schema import DataType
+    from deltalake.transaction import AddAction
+
+__all__ = ["widen_columns"]
+
+OpenFile = Callable[[Location, pa.Schema], TableWriter]
+
+FEATURES: Final = frozenset({
+    "appendOnly",
+    "changeDataFeed",
+    "checkConstraints",
+    "generatedColumns",
+    "invariants",
+    "timestampNtz",
+})  # fmt: skip
+"""Table features that say nothing about single files."""
+MAX_ROWS: Final = 1 << 16
+"""How many rows are in memory at a time."""
+PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 6.4)
+"""Seconds to wait after each attempt to commit that failed because another writer was faster."""
+_one_at_a_time: Final = Lock()
+"""Held while a table is rewritten, because the tables of a batch are committed at once."""
+
+
+def widen_columns(
+    table: DeltaTable, folder: Location, schema: pa.Schema, day: DayPartition | None, open_file: OpenFile
+) -> None:
+    """Rewrite a table if columns of `schema` are wider than those that it has. It gets all columns of `schema`.
+
+    The transaction can only become the version after the one that was read. If another writer is faster, its new files
+    are rewritten too, and the transaction is repeated: no row is lost.
+
+    Cost: reads and writes all rows of the table; the old files stay until upkeep deletes them.
+
+    Raises: CommitFailed, if the table is not one that Wirebook may rewrite or rewriting fails; DeltaError
+    """
+    from deltalake import CommitProperties, PostCommitHookProperties  # noqa: PLC0415 (an extra)
+    from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
+
+    if _wider(table, schema) is None:
+        return
+    with _one_at_a_time:
+        rewritten: dict[str, AddAction] = {}
+        for pause in PAUSES:
+            wider = _wider(table, schema)
+            if wider is None:
+                return
+            columns, narrow = wider
+            if obstacle := _obstacle(table, schema.names[0], day):
+                column, before, now = narrow[0].column, narrow[0].before, narrow[0].now
+                message = f"its column '{column}' has the type {before}, and the rows have {now}, but {obstacle}"
+                raise CommitFailed(message)
+            version, current = table.version(), pa.table(table.get_add_actions(flatten=True)).to_pylist()
+            new = [action for action in current if action["path"] not in rewritten]
+            rewritten |= _rewritten(folder, new, columns, day, open_file)
+            try:
+                table.create_write_transaction(
+                    [rewritten[action["path"]] for action in current],
+                    "overwrite",
+                    columns,
+                    partition_by=table.metadata().partition_columns or None,
+                    commit_properties=CommitProperties(
+                        {"userMetadata": f"columns widened: {', '.join(conflict.column for conflict in narrow)}"},
+                        max_commit_retries=0,
+                    ),
+                    post_commithook_properties=PostCommitHookProperties(
+                        create_checkpoint=False, cleanup_expired_logs=False
+                    ),
+                )
+            except CommitFailedError:
+                table.update_incremental()
+                if table.version() == version:  # nobody was faster
+                    raise
+                time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 (writers that wait equally long meet again)
+            else:
+                table.update_incremental()
+        if _wider(table, schema) is not None:
+            raise CommitFailed("its columns cannot be widened, because other writers always commit first")
+
+
+def _wider(table: DeltaTable, schema: pa.Schema) -> tuple[Schema, list[ColumnConflict]] | None:
+    """The columns of a table after it is widened to `schema`, and those that are narrow now; None if none is, or if
+    another one conflicts."""
+    from deltalake import Schema  # noqa: PLC0415
+
+    before, now = (pa.schema(columns.to_arrow()) for columns in (table.schema(), Schema.from_arrow(schema)))
+    _, narrow = evolve(before, now, lambda *_: False)
+    merged, conflicts = evolve(before, now, widens)
+    if not narrow or conflicts:
+        return None
+    return Schema(_with_details(table.schema().fields, Schema.from_arrow(merged).fields)), narrow
+
+
+def _with_details(before: Collection[Field], now: Collection[Field]) -> list[Field]:
+    """The fields `now`, with the comments and whatever else the log has about them beside their types."""
+    from deltalake import Field  # noqa: PLC0415
+
+    known = {field.name: field for field in before}
+    fields = []
+    for field in now:
+        old = known.get(field.name, field)
+        type_ = _type_with_details(old.type, field.type)
+        fields.append(Field(field.name, type_, nullable=old.nullable, metadata=old.metadata))
+    return fields
+
+
+def _type_with_details(before: DataType, now: DataType) -> DataType:
+    from deltalake.schema import ArrayType, MapType, StructType  # noqa: PLC0415
+
+    if isinstance(before, StructType) and isinstance(now, StructType):
+        return StructType(_with_details(before.fields, now.fields))
+    if isinstance(before, ArrayType) and isinstance(now, ArrayType):
+        return ArrayType(_type_with_details(before.element_type, now.element_type), contains_null=before.contains_null)
+    if isinstance(before, MapType) and isinstance(now, MapType):
+        value = _type_with_details(before.value_type, now.value_type)
+        return MapType(before.key_type, value, value_contains_null=before.value_contains_null)
+    return now
+
+
+def _obstacle(table: DeltaTable, first: str, day: DayPartition | None) -> str | None:
+    """Why a table must not be rewritten; None if it may be. `first` is the first column of the tables of Wirebook:
+    whoever adds columns to a table adds them behind those that it has."""
+    metadata, protocol = table.metadata(), table.protocol()
+    features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    if table.schema().fields[0].name != first:
+        return "Wirebook does not rewrite tables that it did not make: change the type of the column"
+    if metadata.partition_columns != ([day.column] if day else []):
+        return "Wirebook does not rewrite tables that others have partitioned: change the type of the column"
+    if metadata.configuration.get("delta.appendOnly") == "true":
+        return "'delta.appendOnly' forbids a rewrite: remove this property, or change the definition"
+    if protocol.min_reader_version == 2 or features - FEATURES:
+        names = ", ".join(sorted(features - FEATURES)) or "columnMapping"
+        return f"Wirebook does not rewrite tables with the table features {names}: change the type of the column"
+    return None
+
+
+def _rewritten(
+    folder: Location,
+    actions: Collection[dict[str, Any]],
+    columns: Schema,
+    day: DayPartition | None,
+    open_file: OpenFile,
+) -> dict[str, AddAction]:
+    """The rewritten files in place of those that `actions` added, by their paths. If one cannot be written, none stays.
+
+    Raises: CommitFailed
+    """
+    from deltalake.transaction import AddAction  # noqa: PLC0415
+
+    schema = pa.schema([field for field in pa.schema(columns.to_arrow()) if day is None or field.name != day.column])
+    added: dict[str, AddAction] = {}
+    written: list[Location] = []
+    try:
+        for action in actions:
+            source = unquote(urlparse(action["path"]).path)
+            stem = source.rpartition("/")[2].removesuffix(".parquet")
+            written.append(folder / f"{stem}-{uuid.uuid4().hex[:8]}.parquet")
+            file = _rewrite(folder / source, written[-1], schema, open_file)
+            value = action[f"partition.{day.column}"] if day else None
+            values = {day.column: value and value.isoformat()} if day else {}
+            now = time.time_ns() // 1_000_000
+            added[action["path"]] = AddAction(written[-1].name, file.size, values, now, True, file.statistics)
+        if isinstance(folder, Path):
+            sync_folder(folder)
+    except (OSError, pa.ArrowException) as error:
+        for path in written:
+            with suppress(FileNotFoundError):
+                path.unlink()
+        raise CommitFailed(f"its columns cannot be widened: {error}") from error
+    return added
+
+
+def _rewrite(source: Location, to: Location, schema: pa.Schema, open_file: OpenFile) -> TableWriter:
+    """Write the rows of a file with the columns `schema`; returns the writer, which is closed. Row groups do not become
+    larger.
+
+    Raises: OSError, ArrowException, store-failed
+    """
+    with pq.ParquetFile(parquet_source(source), coerce_int96_timestamp_unit="us") as parquet:
+        groups = (parquet.metadata.row_group(number).num_rows for number in range(parquet.num_row_groups))
+        writer = open_file(to, schema)
+        for batch in parquet.iter_batches(max(1, min(MAX_ROWS, max(groups, default=0)))):
+            writer.write(conform(pa.Table.from_batches([batch]).replace_schema_metadata(), schema))
+        writer.close()
+    return writer
