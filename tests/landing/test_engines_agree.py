@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wirebook.catalog import Catalog
+from wirebook.landing.columns import near_misses
 from wirebook.problems import WirebookError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "corpus"))
@@ -435,8 +436,13 @@ def test_unescaped_uri_matches_the_most_specific_definition() -> None:
 @given(catalogues(), catalogues(), st.integers(0, 2**32))
 def test_messages_of_another_catalogue_have_the_same_dead_letters(own: Document, other: Document, seed: int) -> None:
     """Problems and near misses of messages that hardly any definition fits, more of them than caches remember."""
-    catalog = Catalog.load(own)
-    messages = [message for message in messages_near(Catalog.load(other), seed, rounds=1) if not message.is_event_file]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near_misses, "MIN_BY_COLUMNS", 1 + seed % 2 * 31)
+        _compare_dead_letters(Catalog.load(own), Catalog.load(other), seed)
+
+
+def _compare_dead_letters(catalog: Catalog, other: Catalog, seed: int) -> None:
+    messages = [message for message in messages_near(other, seed, rounds=1) if not message.is_event_file]
     for endpoint in (None, *catalog.scopes):
         engines = Engines(catalog, endpoint)
         rows, row_messages = chunk_of_rows(messages)
@@ -510,3 +516,30 @@ def test_unexpected_messages_are_settled_by_columns(parquet: bool) -> None:
     assert result.landed.outcomes == {"unexpected": len(UNEXPECTED)}
     left = [message.definition for place, message in enumerate(messages) if place not in result.settled]
     assert not left
+
+
+SEGMENTS = st.sampled_from(("p1", "p2", "p3", "", "%41", "A", "%2F", "ü", "%C3%BC", "x y", "\x01", "p" * 300))
+CONTRADICTING = {
+    "one": {"source": {"type": "uritemplate", "value": "/plants/{plant}/cells/{cell}"}, "subject": {"value": "{plant}/{unit}"}},
+    "two": {"subject": {"value": "{cell}/{plant}"}, "source": {"value": "/plants/{plant}/cells/{cell}", "required": True}},
+    "three": {"subject": {"value": "{unit}/{cell}"}, "source": {"value": "/plants/{unit}/cells/{cell}"}, "level": {"value": "{cell}"}},
+}  # fmt: skip
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(SEGMENTS, SEGMENTS, SEGMENTS, SEGMENTS, st.integers(0, 3)), min_size=1, max_size=60))
+def test_contradicting_placeholders_have_the_same_dead_letters(rows: list[tuple[str, str, str, str, int]]) -> None:
+    """Each message occurs often enough to be compared by columns; some lack the subject."""
+    members = {
+        name: {"messageid": name, "envelope": "CloudEvents/1.0", "envelopemetadata": attributes}
+        for name, attributes in CONTRADICTING.items()
+    }
+    groups = {"g": {"messagegroupid": "g", "messages": members}}
+    catalog = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups})
+    messages = []
+    for plant, cell, first, second, kind in rows * near_misses.MIN_BY_COLUMNS:
+        attributes = {"type": "t", "source": f"/plants/{plant}/cells/{cell}", "level": first}
+        attributes |= {"subject": f"{first}/{second}"} if kind else {}
+        messages.append(Message(json.dumps(kafka(**attributes)).encode(), Way("KAFKA", None), "x"))
+    differences = Engines(catalog).compare(chunk_of_lines(messages, "capture"), messages).differences
+    assert not differences, "\n\n".join(map(str, differences[:3]))

@@ -348,7 +348,7 @@ def bind_placeholders(trial: Trial) -> tuple[dict[str, str], bool]:
         result = solver.solution.conflict or solver.solution.bindings(list(dict.fromkeys(trial.slot_order)))
         is_ambiguous = solver.solution.ambiguous
     if isinstance(result, PlaceholderConflict):
-        trial.mismatches.append(_conflict_mismatch(result))
+        trial.mismatches.append(conflict_mismatch(result))
         return {}, is_ambiguous
     return result, is_ambiguous
 
@@ -362,7 +362,7 @@ def _choose_instances(trial: Trial, solver: Solver) -> bool:
             candidate = solution.chosen.get(choice, first)
             trial.accept(constraint, ValueMatch(candidate.text, candidate.split), candidate.instance.value)
         elif solution.conflict is not None:
-            trial.reject(constraint, _conflict_mismatch(solution.conflict), solution.value)
+            trial.reject(constraint, conflict_mismatch(solution.conflict), solution.value)
         else:
             code = "mismatch" if constraint.template is None else "template-mismatch"
             trial.reject(constraint, mismatch_of(code, constraint, first.instance.value), first.instance.value)
@@ -396,7 +396,8 @@ def _decoded_values(template_texts: Sequence[TemplateText], names: Iterable[str]
     return {name: values[name] for name in names}
 
 
-def _conflict_mismatch(conflict: PlaceholderConflict) -> Mismatch:
+def conflict_mismatch(conflict: PlaceholderConflict) -> Mismatch:
+    """The mismatch of a placeholder with different values in two slots."""
     message = f"'{conflict.name}' is '{conflict.first}' in {conflict.first_slot}, '{conflict.second}' here"
     expected = {"placeholder": conflict.name, "slot": conflict.first_slot, "value": preview(conflict.first)}
     return Mismatch("placeholder-conflict", conflict.second_slot, expected, conflict.second, message)

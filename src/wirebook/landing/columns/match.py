@@ -194,7 +194,14 @@ def _part_keys(frame: Frame, part: MaskPart) -> Sequence[Any]:
     return keys
 
 
-# -- comparing pairs with patterns ----------------------------------------------------------------------------------
+# -- comparing values and pairs with patterns -----------------------------------------------------------------------
+
+
+def fit_column(check: SlotCheck, text: pa.StringArray, expected: Sequence[str]) -> CandidateFit:
+    """Compare values, none of which is absent, with one check, whose texts are `expected`."""
+    verdict = CandidateFit(np.ones(len(text), bool), np.ones(len(text), bool), {})
+    verdict.fits, verdict.certain = _fit(verdict, check, text, [pa.scalar(text, pa.string()) for text in expected])
+    return verdict
 
 
 def _by_pattern(pairs: CandidatePairs, patterns: Patterns) -> Iterator[tuple[int, Rows]]:

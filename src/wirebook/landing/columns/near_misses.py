@@ -31,11 +31,20 @@ from wirebook.bindings.received import Kind, Mode
 from wirebook.definitions.compile.definition import Constraint, Definition
 from wirebook.definitions.compile.fit import Mismatch, ValueMatch, ValueMismatch, fit, mismatch_of, preview
 from wirebook.definitions.compile.slots import BARE
+from wirebook.definitions.compile.uritemplate import PlaceholderConflict
 from wirebook.definitions.compile.view import MessageView
 from wirebook.definitions.match.event_types import TYPE, constant_type
-from wirebook.definitions.match.matcher import Trial, absence_mismatch, bind_placeholders, selector_mismatch
+from wirebook.definitions.match.matcher import (
+    Trial,
+    absence_mismatch,
+    bind_placeholders,
+    conflict_mismatch,
+    selector_mismatch,
+)
 from wirebook.definitions.match.selection import MAX_NEAR, NO_DEFINITION, EndpointScope, Selector
 from wirebook.landing.columns.frames import Frame, has_traces
+from wirebook.landing.columns.match import CandidateFit, fit_column
+from wirebook.landing.columns.patterns import compile_check
 from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of, mask_of
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, REASON
 from wirebook.landing.tables.reference_rows import reason, reason_text
@@ -52,6 +61,10 @@ CACHE_SIZE: Final = 1 << 14
 """How many values, and how many combinations of them, are remembered from chunk to chunk."""
 MAX_CACHED_VALUE: Final = 200
 """Characters of the longest value that is remembered."""
+MAX_BY_COLUMNS: Final = 8
+"""How many distinct constraints of a slot are compared with all of its values by columns."""
+MIN_BY_COLUMNS: Final = 32
+"""How many messages must contradict the same templates to be compared by columns."""
 UNREADABLE: Final = frozenset({"AMQP/1.0"})
 """Protocols whose columns do not keep the types of values, which near misses depend on."""
 
@@ -117,6 +130,10 @@ class CandidateDefinition:
     definition: str
     discrepancy: Discrepancy | None
     constraints: tuple[SlotConstraint, ...]
+
+    @property
+    def templates(self) -> tuple[SlotConstraint, ...]:
+        return tuple(member for member in self.constraints if member.constraint.template is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +206,7 @@ class NearMissFinder:
         self._votes_of = remembered(self._votes)
         self._discrepancies_of = remembered(_discrepancies)
         self._matches_of = remembered(SlotConstraint.match)
+        self._check_of = remembered(lambda member: compile_check(member.constraint))
 
     def find(self, frame: Frame) -> NearMissRows:
         """The near misses of the messages of a frame, all of which certainly match no definition.
@@ -302,11 +320,13 @@ class NearMissFinder:
                 slots.sure &= np.array([not constraints for constraints in compared])[kind]
                 encoded = EncodedSlot([None], np.zeros(slots.count, np.int64), pa.nulls(0, pa.string()))
             first, pair = _grouped([kind, encoded.codes])
+            kinds, codes = kind[first], encoded.codes[first]
+            fits = self._satisfied(compared, encoded)[kinds, codes]
             discrepancies = [
-                _remember(
-                    self._discrepancies_of, _discrepancies, compared[kind[row]], encoded.values[encoded.codes[row]]
-                )
-                for row in first.tolist()
+                (FITS,) * len(compared[number])
+                if is_fit
+                else _remember(self._discrepancies_of, _discrepancies, compared[number], encoded.values[code])
+                for number, code, is_fit in zip(kinds.tolist(), codes.tolist(), fits.tolist(), strict=True)
             ]
             parts.append(_distinct(discrepancies, pair))
         first, shape = _grouped([number, *(codes for _, codes in parts)])
@@ -316,6 +336,26 @@ class NearMissFinder:
             by_place = {place: values[codes[row]] for place, (values, codes) in zip(places, parts, strict=True)}
             shapes.append(self._shape_of(members, tuple(by_place[place] for place in members.constraints)))
         return shapes, shape
+
+    def _satisfied(self, groups: Sequence[tuple[SlotConstraint, ...]], encoded: EncodedSlot) -> Mask:
+        """For each group of constraints and each value of a slot, whether the value certainly satisfies all of them.
+        Nothing is certain of many constraints, which would cost more by columns than one by one."""
+        satisfied = np.zeros((len(groups), len(encoded.values)), bool)
+        constraints = list(dict.fromkeys(chain.from_iterable(groups)))
+        if len(constraints) > MAX_BY_COLUMNS:
+            return satisfied
+        fits = {constraint: self._fit_column(constraint, encoded.texts) for constraint in constraints}
+        for number, group in enumerate(groups):
+            of_group = [fits[constraint] for constraint in group]
+            satisfied[number, 1:] = all(of_group) and np.logical_and.reduce(
+                [fit.fits & fit.certain for fit in of_group if fit]
+            )
+        return satisfied
+
+    def _fit_column(self, member: SlotConstraint, texts: pa.StringArray) -> CandidateFit | None:
+        """Compare values with a constraint; None if columns cannot compare them."""
+        compiled = self._check_of(member) if member.is_alone and not member.is_list else None
+        return compiled and fit_column(compiled[0], texts, compiled[1])
 
     def _conflicts(
         self, slots: _Slots, shapes: Sequence[Shape], shape: Rows, rows: Rows
@@ -327,10 +367,49 @@ class NearMissFinder:
         ]
         has_any = np.array([bool(candidates) for candidates in contradictory], bool)
         rows = rows[has_any[shape[rows]]]
-        return {
-            row: [self._conflict(slots, candidate, row) for candidate in contradictory[number]]
-            for row, number in zip(rows.tolist(), shape[rows].tolist(), strict=True)
+        candidates_of = dict(zip(rows.tolist(), map(contradictory.__getitem__, shape[rows].tolist()), strict=True))
+        contradicting: dict[tuple[SlotConstraint, ...], dict[int, None]] = defaultdict(dict)
+        for row, candidates in candidates_of.items():
+            for candidate in candidates:
+                contradicting[candidate.templates][row] = None
+        known = {
+            templates: self._conflicts_by_columns(slots, templates, np.array(list(rows)))
+            for templates, rows in contradicting.items()
+            if len(rows) >= MIN_BY_COLUMNS
         }
+        return {
+            row: [
+                known.get(candidate.templates, {}).get(row) or self._conflict(slots, candidate, row)
+                for candidate in candidates
+            ]
+            for row, candidates in candidates_of.items()
+        }
+
+    def _conflicts_by_columns(
+        self, slots: _Slots, templates: tuple[SlotConstraint, ...], rows: Rows
+    ) -> dict[int, Discrepancy]:
+        """The first contradiction between the placeholders of some templates in each of the rows, where columns can
+        tell."""
+        conflicts: dict[int, Discrepancy] = {}
+        certain, bound = np.ones(len(rows), bool), dict[str, tuple[str, pa.StringArray]]()
+        for member in templates:
+            encoded, template = slots.encoded(member.place), member.constraint.template
+            if encoded is None or template is None:
+                return {}
+            codes = encoded.codes[rows]
+            texts = pa.concat_arrays([pa.array([""]), encoded.texts]).take(pa.array(codes))
+            fit = self._fit_column(member, texts)
+            if fit is None:
+                return {}
+            certain &= fit.fits & fit.certain & (codes > 0)
+            for name, values in zip(template.names, fit.captures.values(), strict=True):
+                label, first = bound.setdefault(name, (member.constraint.label, values))
+                for place in np.flatnonzero(certain & mask_of(pc.not_equal(first, values))).tolist():
+                    conflict = PlaceholderConflict(
+                        name, label, first[place].as_py(), member.constraint.label, values[place].as_py()
+                    )
+                    conflicts.setdefault(int(rows[place]), _discrepancy(conflict_mismatch(conflict)))
+        return {row: conflict for row, conflict in conflicts.items() if certain[np.searchsorted(rows, row)]}
 
     def _conflict(self, slots: _Slots, candidate: CandidateDefinition, row: int) -> Discrepancy | None:
         trial = Trial(self._selector.options, inf)

@@ -148,6 +148,12 @@ def _is_observed(constraint: Constraint, shows_protocol: bool) -> bool:
 # -- compiling ------------------------------------------------------------------------------------------------------
 
 
+def compile_check(constraint: Constraint) -> tuple[SlotCheck, list[str]] | None:
+    """The check of one constraint by itself, and its texts; None if columns cannot check it."""
+    builder = _PatternBuilder()
+    return (builder.checks[0], builder.texts) if builder.add(constraint, lists=False, optional=False) else None
+
+
 def compile_pattern(definition: Definition, scope: EndpointScope, shows_protocol: bool) -> PatternParts | None:
     """Split a definition into key, texts and names; None if a slot is not one column, or a value can be split in two
     ways."""
