@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
+import time
 from io import BytesIO
+from pathlib import Path
 
 import pytest
-from pyspark.serializers import CloudPickleSerializer, write_int, write_with_length
+from pyspark.serializers import CloudPickleSerializer, UTF8Deserializer, read_int, write_int, write_with_length
 from pyspark.sql.streaming import python_streaming_source_runner as runner
 from pyspark.sql.types import StructType
 
@@ -60,3 +63,41 @@ def test_closed_connection_ends_the_process_without_a_traceback(shutdown: int) -
         ours.shutdown(shutdown)
         _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
+
+
+WORKER = """
+import wirebook.spark.jetstream
+from pyspark.serializers import write_int
+
+def main(infile, outfile):
+    infile.read()  # until Spark closes the connection
+    write_int(-4, outfile)
+"""
+
+
+@pytest.mark.parametrize("module", ["pyspark_of_tests", "pyspark_without_us"])
+def test_end_of_a_plan_that_spark_does_not_read_prints_no_traceback(module: str, tmp_path: Path) -> None:
+    """PySpark's daemon itself, which prints a traceback without the import of our data source."""
+    is_quiet = module == "pyspark_of_tests"
+    (tmp_path / f"{module}.py").write_text(WORKER if is_quiet else WORKER.replace("wirebook.spark.jetstream", "sys"))
+    settings = {
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+        "PYTHON_UNIX_DOMAIN_ENABLED": "true",
+        "PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path),
+        "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "true",
+    }
+    command, pipe = [sys.executable, "-m", "pyspark.daemon", module], subprocess.PIPE
+    with subprocess.Popen(command, env=os.environ | settings, stdin=pipe, stdout=pipe, stderr=pipe) as daemon:
+        assert daemon.stdin
+        assert daemon.stdout
+        assert daemon.stderr
+        path = UTF8Deserializer().loads(daemon.stdout)
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            worker = read_int(connection.makefile("rb"))
+            connection.shutdown(socket.SHUT_RDWR)
+        while Path(f"/proc/{worker}").exists():
+            time.sleep(0.05)
+        daemon.stdin.close()
+        errors = daemon.stderr.read().decode()
+    assert ("BrokenPipeError" in errors) is not is_quiet

@@ -14,6 +14,7 @@ import base64
 import os
 import pickle
 import sys
+import traceback
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -184,3 +185,20 @@ async def _batches(source: StreamRange, first: int, last: int) -> AsyncGenerator
 def _batch(rows: list[tuple[bytes, str, int]]) -> pa.RecordBatch:
     columns = [pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+# -- the processes of the driver ------------------------------------------------------------------------------------
+
+PLANNER: Final = "pyspark.daemon"
+"""The program of the processes in which Spark plans; workers of local sessions run `wirebook.spark.daemon`."""
+_print_exception = traceback.print_exc
+
+
+def _print_unless_closed() -> None:
+    if not isinstance(sys.exception(), BrokenPipeError | ConnectionResetError):
+        _print_exception()
+
+
+if getattr(sys.modules["__main__"].__spec__, "name", None) == PLANNER:
+    # Spark closes the connection when it has the plan, sometimes before PySpark has written the end of its answer.
+    traceback.print_exc = _print_unless_closed  # type: ignore[assignment]
