@@ -17,6 +17,7 @@ from typing import Any
 
 from wirebook.catalog import Catalog
 from wirebook.cli.output import print_table
+from wirebook.core.collector import without_collector
 from wirebook.landing.chunks import Chunk
 from wirebook.landing.runs.engine import CatalogueEngine
 from wirebook.landing.sources.files import list_files, scan_files
@@ -45,7 +46,8 @@ def land(engine: Watched, source: Path) -> dict[str, tuple[float, int]]:
         started, messages = time.process_time(), 0
         for split in merge_adjacent(list(split_file(scan, None).splits)):
             for chunk in read_split(split, Progress(lines=0)):
-                messages += engine.land(chunk).read
+                with without_collector():  # as tasks do
+                    messages += engine.land(chunk).read
         files[scan.file.name] = (time.process_time() - started, messages)
     return files
 
