@@ -1,0 +1,142 @@
+"""The definitions that may be near misses of some messages, and what the values of a message mean to them.
+
+Spec: docs/semantics.md D17-D20, D49; docs/decisions/0203-dead-letters-by-columns.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from wirebook.definitions.compile.definition import Constraint
+from wirebook.definitions.compile.fit import Mismatch, ValueMatch, ValueMismatch, fit, mismatch_of, preview
+from wirebook.definitions.match.selection import MAX_NEAR
+from wirebook.landing.tables.reference_rows import reason_text
+
+Place = tuple[str, str]
+"""Section and name of a slot."""
+
+
+class Discrepancy(NamedTuple):
+    """A problem of a dead letter. Without `actual`, its actual value is that of the slot."""
+
+    code: str
+    slot: str | None
+    expected: str | None
+    actual: str | None = None
+
+
+FITS: Final = Discrepancy("fits", None, None)
+CONFLICT: Final = Discrepancy("placeholder-conflict", None, None)
+"""Stands for a contradiction between placeholders, which depends on several values of a message."""
+UNDECIDED: Final = Discrepancy("undecided", None, None)
+"""The reference must compare the message."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotConstraint:
+    """A constraint of definitions on a slot, and what the absence of the slot means.
+
+    `is_alone`: no other entry of the definition has the same repeated name. `is_list`: the value may be a
+    comma-separated list. `discrepancies` has those with the declared value, by code.
+    """
+
+    place: Place
+    constraint: Constraint
+    if_absent: Discrepancy
+    is_alone: bool = True
+    is_list: bool = False
+    discrepancies: dict[str, Discrepancy] = field(init=False, default_factory=dict)
+
+    def match(self, value: str) -> ValueMatch | ValueMismatch:
+        return fit(self.constraint, value)
+
+    def discrepancy(self, value: str | None) -> Discrepancy:
+        """What a value means for this constraint."""
+        if value is None:
+            return self.if_absent
+        if not self.is_alone or (self.is_list and "," in value):
+            return UNDECIDED
+        result = self.match(value)
+        if isinstance(result, ValueMatch):
+            return FITS
+        if result.expected is not self.constraint.declared:
+            return discrepancy_of(mismatch_of(result.code, self.constraint, None, result.expected))
+        if result.code not in self.discrepancies:
+            self.discrepancies[result.code] = discrepancy_of(mismatch_of(result.code, self.constraint, None))
+        return self.discrepancies[result.code]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CandidateDefinition:
+    """A definition that may be a near miss. With a `discrepancy`, its protocol, envelope or mode differs, and its
+    constraints are not compared."""
+
+    definition: str
+    discrepancy: Discrepancy | None
+    constraints: tuple[SlotConstraint, ...]
+
+    @property
+    def templates(self) -> tuple[SlotConstraint, ...]:
+        return tuple(member for member in self.constraints if member.constraint.template is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The candidates of some messages, each with whether its type differs from theirs."""
+
+    ranked: tuple[tuple[bool, CandidateDefinition], ...]
+
+    @cached_property
+    def constraints(self) -> dict[Place, tuple[SlotConstraint, ...]]:
+        """All distinct constraints, by slot."""
+        constraints: dict[Place, dict[SlotConstraint, None]] = {}
+        for _, candidate in self.ranked:
+            for constraint in candidate.constraints:
+                constraints.setdefault(constraint.place, {})[constraint] = None
+        return {place: tuple(members) for place, members in constraints.items()}
+
+
+class NearCandidate(NamedTuple):
+    """A near miss of messages that fail alike: its discrepancies, each with the slot that has the actual value."""
+
+    candidate: CandidateDefinition
+    discrepancies: tuple[tuple[Discrepancy, Place | None], ...]
+
+
+Shape = tuple[NearCandidate, ...] | None
+"""The near misses of messages that fail alike, the closest first; None if the reference must find them."""
+
+
+def discrepancies_of_value(constraints: tuple[SlotConstraint, ...], value: str | None) -> tuple[Discrepancy, ...]:
+    return tuple(constraint.discrepancy(value) for constraint in constraints)
+
+
+def shape_of(candidates: Candidates, discrepancies: tuple[tuple[Discrepancy, ...], ...]) -> Shape:
+    """The near misses: those with the type of the message first, then those with fewer problems. `discrepancies` has
+    those of each slot of the candidates."""
+    members = chain.from_iterable(candidates.constraints.values())
+    of_constraint = dict(zip(members, chain.from_iterable(discrepancies), strict=True))
+    near: list[tuple[bool, int, NearCandidate]] = []
+    for has_other_type, candidate in candidates.ranked:
+        problems: list[tuple[Discrepancy, Place | None]] = []
+        for constraint in candidate.constraints:
+            discrepancy = of_constraint[constraint]
+            if discrepancy is UNDECIDED:
+                return None
+            if discrepancy is not FITS:
+                problems.append((discrepancy, constraint.place))
+        if not problems:
+            problems = [(candidate.discrepancy or CONFLICT, None)]
+        near.append((has_other_type, len(problems), NearCandidate(candidate, tuple(problems))))
+    near.sort(key=itemgetter(0, 1))
+    return tuple(member for _, _, member in near[:MAX_NEAR])
+
+
+def discrepancy_of(mismatch: Mismatch) -> Discrepancy:
+    return Discrepancy(
+        mismatch.code, mismatch.slot, reason_text(preview(mismatch.expected)), reason_text(preview(mismatch.actual))
+    )

@@ -1,0 +1,173 @@
+"""The columns of dead letters that have problems and near misses, for messages that fail alike.
+
+Spec: docs/semantics.md D49; docs/decisions/0203-dead-letters-by-columns.md
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from itertools import chain
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirebook.definitions.compile.fit import preview
+from wirebook.definitions.match.selection import NO_DEFINITION
+from wirebook.landing.columns.frames import Frame
+from wirebook.landing.columns.near_candidates import CONFLICT, Discrepancy, NearCandidate, Place
+from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of
+from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, REASON
+from wirebook.landing.tables.reference_rows import reason
+from wirebook.problems import Problem
+from wirebook.text.preview import MAX_PREVIEW
+
+NEAR: Final = DEAD_LETTER_SCHEMA.field("near").type
+H = TypeVar("H", bound=Hashable)
+
+
+class EncodedSlot(NamedTuple):
+    """A slot of many messages.
+
+    Shape: `values` are the distinct values, of which the first is None: the slot is absent. `codes` has the position of
+    each message's value. `texts` are the values without the first.
+    """
+
+    values: list[str | None]
+    codes: Rows
+    texts: pa.StringArray
+
+
+class Slots:
+    """The slots of a frame, each encoded once. `sure` is a mask of the messages whose slots so far are certain."""
+
+    def __init__(self, frame: Frame, sure: Mask) -> None:
+        self.count = len(frame)
+        self.sure = sure
+        self._frame = frame
+        self._encoded: dict[Place, EncodedSlot | None] = {}
+
+    def encoded(self, place: Place) -> EncodedSlot | None:
+        """A slot; None for a slot without a column."""
+        if place not in self._encoded:
+            column = self._frame.column(*place)
+            self._encoded[place] = None
+            if column is not None:
+                self.sure &= ~column.doubtful
+                encoded = column.text.dictionary_encode()
+                values = [None, *encoded.dictionary.to_pylist()]
+                self._encoded[place] = EncodedSlot(values, codes_of(encoded), encoded.dictionary)
+        return self._encoded[place]
+
+    def value(self, place: Place, row: int) -> str | None:
+        encoded = self.encoded(place)
+        return None if encoded is None else encoded.values[encoded.codes[row]]
+
+
+class NearMissRows(NamedTuple):
+    """The columns `problems` and `near` of dead letters.
+
+    Shape: `rows` are their positions in the frame. `codes` counts the dead letters that have a problem code.
+    """
+
+    rows: Rows
+    problems: pa.ListArray
+    near: pa.ListArray
+    codes: Counter[str]
+
+
+def near_miss_rows(
+    slots: Slots,
+    shapes: Sequence[tuple[NearCandidate, ...]],
+    shape: Rows,
+    rows: Rows,
+    conflicts: dict[int, list[Discrepancy | None]],
+) -> NearMissRows:
+    """The columns of the messages `rows`. `shape` has the number of each message's shape."""
+    nears = list(chain.from_iterable(shapes))
+    discrepancies = list(chain.from_iterable(near.discrepancies for near in nears))
+    near_places, near_counts = _ragged(list(map(len, shapes)), shape[rows])
+    places, counts = _ragged([len(near.discrepancies) for near in nears], near_places)
+    owners = np.repeat(np.repeat(rows, near_counts), counts)
+
+    known, number = distinct([discrepancy for discrepancy, _ in discrepancies])
+    is_conflict = np.array([discrepancy is CONFLICT for discrepancy in known], bool)
+    number = number[places]
+    own = [discrepancy for row in rows.tolist() for discrepancy in conflicts.get(row, ()) if discrepancy is not None]
+    number[is_conflict[number]] = len(known) + np.arange(len(own))
+    code, slot, expected, actual = (
+        pa.array(column, pa.string()) for column in zip(*known, *own, reason_of(NO_DEFINITION), strict=True)
+    )
+
+    pool, origin = [actual], number.copy()
+    of_slots, slot_number = distinct([place for _, place in discrepancies])
+    slot_number = slot_number[places]
+    for position, place in enumerate(of_slots):
+        encoded = None if place is None else slots.encoded(place)
+        if encoded is not None:
+            is_here = slot_number == position
+            origin[is_here] = sum(map(len, pool)) + encoded.codes[owners[is_here]]
+            pool += [pa.nulls(1, pa.string()), _previews(encoded.texts)]
+
+    none = len(code) - 1  # the discrepancy of a message without near misses
+    number, origin = np.append(number, none), np.append(origin, none)
+    columns = [column.take(pa.array(number)) for column in (code, slot, expected)]
+    columns.append(pa.concat_arrays(pool).take(pa.array(origin)))
+    reasons = pa.StructArray.from_arrays(columns, fields=list(REASON))
+    of_near = pa.ListArray.from_arrays(_offsets(np.append(counts, 1)), reasons)
+    xids = pa.array([near.candidate.definition for near in nears], pa.string()).take(pa.array(near_places))
+    near = pa.StructArray.from_arrays([xids, of_near.slice(0, len(near_places))], fields=list(NEAR.value_type))
+    first = np.where(near_counts > 0, np.cumsum(near_counts) - near_counts, len(near_places))
+    codes: Counter[str] = Counter()
+    for candidates, count in zip(shapes, np.bincount(shape[rows], minlength=len(shapes)).tolist(), strict=True):
+        problems = (
+            [discrepancy for discrepancy, _ in candidates[0].discrepancies]
+            if candidates
+            else [reason_of(NO_DEFINITION)]
+        )
+        codes.update(dict.fromkeys((discrepancy.code for discrepancy in problems), count))
+    near_lists = pa.ListArray.from_arrays(_offsets(near_counts), near)
+    return NearMissRows(rows, of_near.take(pa.array(first)), near_lists, codes)
+
+
+def reason_of(problem: Problem) -> Discrepancy:
+    texts = reason(problem)
+    return Discrepancy(problem.code, texts["slot"], texts["expected"], texts["actual"])
+
+
+def _previews(texts: pa.StringArray) -> pa.StringArray:
+    """Values as problems show them."""
+    longest = pc.max(pc.utf8_length(texts)).as_py() or 0
+    return texts if longest <= MAX_PREVIEW else pa.array(map(preview, texts.to_pylist()), pa.string())
+
+
+def _offsets(counts: Rows) -> pa.Int32Array:
+    return pa.array(np.concatenate(([0], np.cumsum(counts))), pa.int32())
+
+
+def _ragged(sizes: Sequence[int], chosen: Rows) -> tuple[Rows, Rows]:
+    """The positions of the items of some lists, which are stored one after the other, and the size of each list."""
+    all_sizes = np.array(sizes, np.int64)
+    starts, counts = np.cumsum(all_sizes) - all_sizes, all_sizes[chosen]
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(starts[chosen], counts) + within, counts
+
+
+def distinct(values: Sequence[H], numbers: Rows | None = None) -> tuple[list[H], Rows]:
+    """The distinct values, and the number of each value. With `numbers`, which are positions in `values`, the number of
+    the value at each."""
+    known: dict[H, int] = {}
+    codes = np.array([known.setdefault(value, len(known)) for value in values], np.int64)
+    return list(known), codes if numbers is None else codes[numbers]
+
+
+def grouped(columns: Sequence[Rows]) -> tuple[Rows, Rows]:
+    """The first row of each distinct combination of numbers, and the number of each row's combination."""
+    combined = columns[0]
+    for column in columns[1:]:
+        if column.max(initial=0):
+            combined = np.unique(combined, return_inverse=True)[1] * (int(column.max()) + 1) + column
+    _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+    return first, inverse
