@@ -43,6 +43,7 @@ from scripts.killing.victims import descendants, victims
 from tests.brokers.kafka import running_kafka
 from tests.capture.gateway import GatewayProcess, gateway
 from tests.landing.s3 import make_bucket, s3_server
+from tests.spark.stream_commands import own_tracebacks
 from wirebook.landing.stores.locations import Location, location_of
 
 SECONDS = 240
@@ -297,7 +298,7 @@ class Run:
         for process in family:
             process.kill(signal.SIGKILL)
         errors = self._error.read_text()
-        if "Traceback" in errors or (code >= 0 and code not in (0, 2)):
+        if own_tracebacks(errors) or (code >= 0 and code not in (0, 2)):
             raise SystemExit(f"the stream whose {kind} was killed ended with exit code {code}:\n{errors}")
         return kind + also
 
