@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from io import BytesIO
 from pathlib import Path
@@ -83,7 +84,7 @@ def test_end_of_a_plan_that_spark_does_not_read_prints_no_traceback(module: str,
     settings = {
         "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
         "PYTHON_UNIX_DOMAIN_ENABLED": "true",
-        "PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path),
+        "PYTHON_WORKER_FACTORY_SOCK_DIR": tempfile.gettempdir(),  # the path of a socket has at most 107 bytes
         "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "true",
     }
     command, pipe = [sys.executable, "-m", "pyspark.daemon", module], subprocess.PIPE
