@@ -198,9 +198,11 @@ def _part_keys(frame: Frame, part: MaskPart) -> Sequence[Any]:
 
 
 def fit_column(check: SlotCheck, text: pa.StringArray, expected: Sequence[str]) -> CandidateFit:
-    """Compare values, none of which is absent, with one check, whose texts are `expected`."""
+    """Compare the values of a slot with one check, whose texts are `expected`. No value is absent."""
     verdict = CandidateFit(np.ones(len(text), bool), np.ones(len(text), bool), {})
-    verdict.fits, verdict.certain = _fit(verdict, check, text, [pa.scalar(text, pa.string()) for text in expected])
+    verdict.fits, verdict.certain = _fit(
+        verdict, check, text, [pa.scalar(literal, pa.string()) for literal in expected]
+    )
     return verdict
 
 

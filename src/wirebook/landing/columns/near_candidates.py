@@ -70,7 +70,7 @@ class SlotConstraint:
         return self.discrepancies[result.code]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CandidateDefinition:
     """A definition that may be a near miss. With a `discrepancy`, its protocol, envelope or mode differs, and its
     constraints are not compared."""
@@ -79,8 +79,9 @@ class CandidateDefinition:
     discrepancy: Discrepancy | None
     constraints: tuple[SlotConstraint, ...]
 
-    @property
+    @cached_property
     def templates(self) -> tuple[SlotConstraint, ...]:
+        """The constraints that bind placeholders."""
         return tuple(member for member in self.constraints if member.constraint.template is not None)
 
 

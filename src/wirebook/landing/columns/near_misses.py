@@ -211,10 +211,10 @@ class NearMissFinder:
             kinds, codes = kind[first], encoded.codes[first]
             fits = self._satisfied(compared, encoded)[kinds, codes]
             discrepancies = [
-                (FITS,) * len(compared[number])
+                (FITS,) * len(compared[group])
                 if is_fit
-                else _remember(self._discrepancies_of, discrepancies_of_value, compared[number], encoded.values[code])
-                for number, code, is_fit in zip(kinds.tolist(), codes.tolist(), fits.tolist(), strict=True)
+                else _remember(self._discrepancies_of, discrepancies_of_value, compared[group], encoded.values[code])
+                for group, code, is_fit in zip(kinds.tolist(), codes.tolist(), fits.tolist(), strict=True)
             ]
             parts.append(distinct(discrepancies, pair))
         first, shape = grouped([number, *(codes for _, codes in parts)])
@@ -261,9 +261,9 @@ class NearMissFinder:
             for candidate in candidates:
                 contradicting[candidate.templates][row] = None
         known = {
-            templates: self._conflicts_by_columns(slots, templates, np.array(list(rows)))
-            for templates, rows in contradicting.items()
-            if len(rows) >= MIN_BY_COLUMNS
+            templates: self._conflicts_by_columns(slots, templates, np.array(list(alike)))
+            for templates, alike in contradicting.items()
+            if len(alike) >= MIN_BY_COLUMNS
         }
         return {
             row: [
@@ -301,8 +301,8 @@ class NearMissFinder:
 
     def _conflict(self, slots: Slots, candidate: CandidateDefinition, row: int) -> Discrepancy | None:
         trial = Trial(self._selector.options, inf)
-        for member in candidate.constraints:
-            value = slots.value(member.place, row) if member.constraint.template is not None else None
+        for member in candidate.templates:
+            value = slots.value(member.place, row)
             if value is not None:
                 match = _remember(self._matches_of, SlotConstraint.match, member, value)
                 if not isinstance(match, ValueMatch):
