@@ -60,7 +60,8 @@ class Query:
 
     @contextmanager
     def sampling_memory(self, every: float, after: float) -> Iterator[None]:
-        """Append the bytes in memory by role to `memory` while the block runs, `after` so many seconds."""
+        """Append the bytes in memory by role to `memory` while the block runs: every `every` seconds, the first time
+        after `after` more."""
         done, started = threading.Event(), time.monotonic() + after
 
         def sample() -> None:

@@ -47,7 +47,7 @@ LATENCY = 2.0  # seconds at most, for it
 WITH_GOALS = Kafka.name
 GROWTH = 0.1  # of the memory of driver and workers, at most, from the middle of the run to its end
 MIB = 1 << 20
-FILES = 4  # so many times fewer messages are landed from files, which are measured several times
+FILES = 4  # files are landed several times, with a quarter of the messages
 SAMPLES = 60  # of memory, in a run
 
 

@@ -131,7 +131,7 @@ class Kafka:
         self._producer.poll(0)
 
     def flush(self) -> None:
-        if left := self._producer.flush(60):  # that Kafka has each message is checked by their rows
+        if left := self._producer.flush(60):  # the rows of the tables show whether Kafka has every message
             raise RuntimeError(f"Kafka did not take {left} messages")
 
     def close(self) -> None:
