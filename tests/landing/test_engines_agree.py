@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wirebook.catalog import Catalog
-from wirebook.landing.columns import near_misses
+from wirebook.landing.columns import placeholder_conflicts
 from wirebook.problems import WirebookError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "corpus"))
@@ -437,7 +437,7 @@ def test_unescaped_uri_matches_the_most_specific_definition() -> None:
 def test_messages_of_another_catalogue_have_the_same_dead_letters(own: Document, other: Document, seed: int) -> None:
     """Problems and near misses of messages that hardly any definition fits, more of them than caches remember."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(near_misses, "MIN_BY_COLUMNS", 1 + seed % 2 * 31)
+        patch.setattr(placeholder_conflicts, "MIN_BY_COLUMNS", 1 + seed % 2 * 31)
         _compare_dead_letters(Catalog.load(own), Catalog.load(other), seed)
 
 
@@ -537,7 +537,7 @@ def test_contradicting_placeholders_have_the_same_dead_letters(rows: list[tuple[
     groups = {"g": {"messagegroupid": "g", "messages": members}}
     catalog = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups})
     messages = []
-    for plant, cell, first, second, kind in rows * near_misses.MIN_BY_COLUMNS:
+    for plant, cell, first, second, kind in rows * placeholder_conflicts.MIN_BY_COLUMNS:
         attributes = {"type": "t", "source": f"/plants/{plant}/cells/{cell}", "level": first}
         attributes |= {"subject": f"{first}/{second}"} if kind else {}
         messages.append(Message(json.dumps(kafka(**attributes)).encode(), Way("KAFKA", None), "x"))

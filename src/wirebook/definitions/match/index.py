@@ -175,7 +175,7 @@ class SlotValues:
     """The values and literals that definitions declare for one slot, each with the numbers of the definitions.
 
     `by_literal` is keyed by whole literals and by (position, segment). `declared` are the declared values, sorted by
-    `prepare`, which must precede `vote`.
+    `prepare`, which must precede `position` and `vote`.
     """
 
     slot: Slot
@@ -202,15 +202,21 @@ class SlotValues:
             if len(numbers) > MAX_SHARING:
                 self.by_literal[literal] = numbers[:MAX_SHARING] if isinstance(literal, str) else []
 
-    def vote(self, text: str, votes: dict[int, float]) -> None:
-        """Add votes for definitions with the same value, with the same segment, and with a neighbouring value."""
+    def position(self, text: str) -> int:
+        """The number of declared values that precede the text in sorted order."""
+        return bisect_left(self.declared, (text, -1))
+
+    def vote(self, text: str, position: int, votes: dict[int, float]) -> None:
+        """Add votes for definitions with the same value, with the same segment, and with a neighbouring value.
+
+        `position` is that of the text (`position`).
+        """
         for number in self.by_literal.get(text, ()):
             votes[number] += WHOLE_VALUE_VOTES
         for segment in islice(enumerate(text.split(self.separator)), MAX_VOTING_SEGMENTS if text else 0):
             for number in self.by_literal.get(segment, ()):
                 votes[number] += SEGMENT_VOTES
-        middle = bisect_left(self.declared, (text, -1))
-        for _, number in self.declared[max(0, middle - NEIGHBOURS) : middle + NEIGHBOURS]:
+        for _, number in self.declared[max(0, position - NEIGHBOURS) : position + NEIGHBOURS]:
             votes[number] += NEIGHBOUR_VOTES
 
 
@@ -234,7 +240,7 @@ class NearMissIndex:
         for values in self.prepared:
             text = view.value(values.slot)
             if isinstance(text, str):
-                values.vote(text, votes)
+                values.vote(text, values.position(text), votes)
         return votes
 
     @cached_property

@@ -197,12 +197,11 @@ def _part_keys(frame: Frame, part: MaskPart) -> Sequence[Any]:
 # -- comparing values and pairs with patterns -----------------------------------------------------------------------
 
 
-def fit_column(check: SlotCheck, text: pa.StringArray, expected: Sequence[str]) -> CandidateFit:
-    """Compare the values of a slot with one check, whose texts are `expected`. No value is absent."""
+def fit_column(check: SlotCheck, text: pa.StringArray, expected: list[Any]) -> CandidateFit:
+    """Compare the values of a slot, none of which is absent, with a check. `expected` are its texts, each a scalar or
+    one for each value."""
     verdict = CandidateFit(np.ones(len(text), bool), np.ones(len(text), bool), {})
-    verdict.fits, verdict.certain = _fit(
-        verdict, check, text, [pa.scalar(literal, pa.string()) for literal in expected]
-    )
+    verdict.fits, verdict.certain = _fit(verdict, check, text, expected)
     return verdict
 
 

@@ -11,9 +11,13 @@ from itertools import chain
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+import pyarrow as pa
+
 from wirebook.definitions.compile.definition import Constraint
 from wirebook.definitions.compile.fit import Mismatch, ValueMatch, ValueMismatch, fit, mismatch_of, preview
 from wirebook.definitions.match.selection import MAX_NEAR
+from wirebook.landing.columns.match import CandidateFit, fit_column
+from wirebook.landing.columns.patterns import SlotCheck, compile_check
 from wirebook.landing.tables.reference_rows import reason_text
 
 Place = tuple[str, str]
@@ -36,12 +40,13 @@ UNDECIDED: Final = Discrepancy("undecided", None, None)
 """The reference must compare the message."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SlotConstraint:
     """A constraint of definitions on a slot, and what the absence of the slot means.
 
     `is_alone`: no other entry of the definition has the same repeated name. `is_list`: the value may be a
-    comma-separated list. `discrepancies` has those with the declared value, by code.
+    comma-separated list. `by_class`: it treats values of a class alike (`value_classes`). `discrepancies` has those
+    with the declared value, by code.
     """
 
     place: Place
@@ -49,7 +54,17 @@ class SlotConstraint:
     if_absent: Discrepancy
     is_alone: bool = True
     is_list: bool = False
+    by_class: bool = False
     discrepancies: dict[str, Discrepancy] = field(init=False, default_factory=dict)
+
+    @cached_property
+    def check(self) -> tuple[SlotCheck, list[str]] | None:
+        """The check of the values by columns, and its texts; None if columns cannot compare them."""
+        return compile_check(self.constraint) if self.is_alone and not self.is_list else None
+
+    def fit_column(self, texts: pa.StringArray) -> CandidateFit | None:
+        """Compare many values; None if columns cannot compare them."""
+        return self.check and fit_column(self.check[0], texts, [pa.scalar(text, pa.string()) for text in self.check[1]])
 
     def match(self, value: str) -> ValueMatch | ValueMismatch:
         return fit(self.constraint, value)

@@ -6,7 +6,7 @@ Spec: docs/semantics.md D49; docs/decisions/0203-dead-letters-by-columns.md
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
@@ -19,6 +19,7 @@ from wirebook.definitions.match.selection import NO_DEFINITION
 from wirebook.landing.columns.frames import Frame
 from wirebook.landing.columns.near_candidates import CONFLICT, Discrepancy, NearCandidate, Place
 from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of
+from wirebook.landing.columns.value_classes import ValueClasses
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, REASON
 from wirebook.landing.tables.reference_rows import reason
 from wirebook.problems import Problem
@@ -39,15 +40,38 @@ class EncodedSlot(NamedTuple):
     codes: Rows
     texts: pa.StringArray
 
+    @classmethod
+    def of(cls, texts: pa.StringArray) -> EncodedSlot:
+        encoded = texts.dictionary_encode()
+        return cls([None, *encoded.dictionary.to_pylist()], codes_of(encoded), encoded.dictionary)
+
+    def replaced(self, texts: pa.StringArray) -> EncodedSlot:
+        """The slot with other texts, one for each of `texts`."""
+        encoded = EncodedSlot.of(texts)
+        return encoded._replace(codes=np.append(0, encoded.codes)[self.codes])
+
+    def joined(self, other: EncodedSlot, is_other: Mask) -> EncodedSlot:
+        """The values of another slot for the messages in `is_other`, and those of this one for the rest."""
+        if is_other.all():
+            return other
+        codes = np.where(is_other & (other.codes > 0), other.codes + len(self.texts), self.codes)
+        texts = pa.concat_arrays([self.texts, other.texts])
+        return EncodedSlot([*self.values, *other.values[1:]], codes, texts)
+
 
 class Slots:
-    """The slots of a frame, each encoded once. `sure` is a mask of the messages whose slots so far are certain."""
+    """The slots of a frame, each encoded once. `sure` is a mask of the messages whose slots so far are certain.
 
-    def __init__(self, frame: Frame, sure: Mask) -> None:
+    `classes` has those of the values of indexed slots.
+    """
+
+    def __init__(self, frame: Frame, sure: Mask, classes: Mapping[Place, ValueClasses]) -> None:
         self.count = len(frame)
         self.sure = sure
         self._frame = frame
+        self._classes = classes
         self._encoded: dict[Place, EncodedSlot | None] = {}
+        self._reduced: dict[Place, EncodedSlot] = {}
 
     def encoded(self, place: Place) -> EncodedSlot | None:
         """A slot; None for a slot without a column."""
@@ -56,10 +80,14 @@ class Slots:
             self._encoded[place] = None
             if column is not None:
                 self.sure &= ~column.doubtful
-                encoded = column.text.dictionary_encode()
-                values = [None, *encoded.dictionary.to_pylist()]
-                self._encoded[place] = EncodedSlot(values, codes_of(encoded), encoded.dictionary)
+                self._encoded[place] = EncodedSlot.of(column.text)
         return self._encoded[place]
+
+    def reduced(self, place: Place, encoded: EncodedSlot) -> EncodedSlot:
+        """An indexed slot with one value for each class of values."""
+        if place not in self._reduced:
+            self._reduced[place] = encoded.replaced(self._classes[place].reduce(encoded.texts))
+        return self._reduced[place]
 
     def value(self, place: Place, row: int) -> str | None:
         encoded = self.encoded(place)
@@ -83,22 +111,22 @@ def near_miss_rows(
     shapes: Sequence[tuple[NearCandidate, ...]],
     shape: Rows,
     rows: Rows,
-    conflicts: dict[int, list[Discrepancy | None]],
+    conflicts: Sequence[Discrepancy],
 ) -> NearMissRows:
-    """The columns of the messages `rows`. `shape` has the number of each message's shape."""
+    """The columns of the messages `rows`. `shape` has the number of each message's shape. `conflicts` has one for each
+    `CONFLICT` of each row in turn."""
     nears = list(chain.from_iterable(shapes))
     discrepancies = list(chain.from_iterable(near.discrepancies for near in nears))
-    near_places, near_counts = _ragged(list(map(len, shapes)), shape[rows])
-    places, counts = _ragged([len(near.discrepancies) for near in nears], near_places)
+    near_places, near_counts = ragged(list(map(len, shapes)), shape[rows])
+    places, counts = ragged([len(near.discrepancies) for near in nears], near_places)
     owners = np.repeat(np.repeat(rows, near_counts), counts)
 
     known, number = distinct([discrepancy for discrepancy, _ in discrepancies])
     is_conflict = np.array([discrepancy is CONFLICT for discrepancy in known], bool)
     number = number[places]
-    own = [discrepancy for row in rows.tolist() for discrepancy in conflicts.get(row, ()) if discrepancy is not None]
-    number[is_conflict[number]] = len(known) + np.arange(len(own))
+    number[is_conflict[number]] = len(known) + np.arange(len(conflicts))
     code, slot, expected, actual = (
-        pa.array(column, pa.string()) for column in zip(*known, *own, reason_of(NO_DEFINITION), strict=True)
+        pa.array(column, pa.string()) for column in zip(*known, *conflicts, reason_of(NO_DEFINITION), strict=True)
     )
 
     pool, origin = [actual], number.copy()
@@ -109,7 +137,7 @@ def near_miss_rows(
         if encoded is not None:
             is_here = slot_number == position
             origin[is_here] = sum(map(len, pool)) + encoded.codes[owners[is_here]]
-            pool += [pa.nulls(1, pa.string()), _previews(encoded.texts)]
+            pool += [pa.nulls(1, pa.string()), previews(encoded.texts)]
 
     none = len(code) - 1  # the discrepancy of a message without near misses
     number, origin = np.append(number, none), np.append(origin, none)
@@ -137,7 +165,7 @@ def reason_of(problem: Problem) -> Discrepancy:
     return Discrepancy(problem.code, texts["slot"], texts["expected"], texts["actual"])
 
 
-def _previews(texts: pa.StringArray) -> pa.StringArray:
+def previews(texts: pa.StringArray) -> pa.StringArray:
     """Values as problems show them."""
     longest = pc.max(pc.utf8_length(texts)).as_py() or 0
     return texts if longest <= MAX_PREVIEW else pa.array(map(preview, texts.to_pylist()), pa.string())
@@ -147,7 +175,7 @@ def _offsets(counts: Rows) -> pa.Int32Array:
     return pa.array(np.concatenate(([0], np.cumsum(counts))), pa.int32())
 
 
-def _ragged(sizes: Sequence[int], chosen: Rows) -> tuple[Rows, Rows]:
+def ragged(sizes: Sequence[int], chosen: Rows) -> tuple[Rows, Rows]:
     """The positions of the items of some lists, which are stored one after the other, and the size of each list."""
     all_sizes = np.array(sizes, np.int64)
     starts, counts = np.cumsum(all_sizes) - all_sizes, all_sizes[chosen]

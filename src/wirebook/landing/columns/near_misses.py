@@ -13,35 +13,24 @@ Spec: docs/semantics.md D17-D20, D49; docs/decisions/0203-dead-letters-by-column
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
-from functools import lru_cache
+from collections.abc import Hashable, Sequence
 from itertools import chain
-from math import inf
-from typing import Final, TypeVar, cast
+from typing import Final, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from wirebook.bindings import Received
 from wirebook.bindings.json_event import MAX_EVENT_BYTES
 from wirebook.bindings.received import Kind, Mode
 from wirebook.definitions.compile.definition import Constraint, Definition
-from wirebook.definitions.compile.fit import ValueMatch
 from wirebook.definitions.compile.slots import BARE
-from wirebook.definitions.compile.uritemplate import PlaceholderConflict
 from wirebook.definitions.compile.view import MessageView
 from wirebook.definitions.match.event_types import TYPE, constant_type
-from wirebook.definitions.match.matcher import (
-    Trial,
-    absence_mismatch,
-    bind_placeholders,
-    conflict_mismatch,
-    selector_mismatch,
-)
+from wirebook.definitions.match.matcher import absence_mismatch, selector_mismatch
 from wirebook.definitions.match.selection import EndpointScope, Selector
+from wirebook.landing.columns.caches import remember, remembered
 from wirebook.landing.columns.frames import Frame, has_traces
-from wirebook.landing.columns.match import CandidateFit, fit_column
 from wirebook.landing.columns.near_candidates import (
     CONFLICT,
     FITS,
@@ -55,22 +44,23 @@ from wirebook.landing.columns.near_candidates import (
     discrepancy_of,
     shape_of,
 )
-from wirebook.landing.columns.near_miss_rows import EncodedSlot, NearMissRows, Slots, distinct, grouped, near_miss_rows
-from wirebook.landing.columns.patterns import compile_check
+from wirebook.landing.columns.near_miss_rows import (
+    EncodedSlot,
+    NearMissRows,
+    Slots,
+    distinct,
+    grouped,
+    near_miss_rows,
+    ragged,
+)
+from wirebook.landing.columns.placeholder_conflicts import ConflictFinder
 from wirebook.landing.columns.slot_columns import Mask, Rows, mask_of
+from wirebook.landing.columns.value_classes import ValueClasses
 from wirebook.schema.json_lines import decode_column
 from wirebook.text.json import MAX_DEPTH
 
-R = TypeVar("R")
-
-CACHE_SIZE: Final = 1 << 14
-"""How many values, and how many combinations of them, are remembered from chunk to chunk."""
-MAX_CACHED_VALUE: Final = 200
-"""Characters of the longest value that is remembered."""
 MAX_BY_COLUMNS: Final = 8
 """How many distinct constraints of a slot are compared with all of its values by columns."""
-MIN_BY_COLUMNS: Final = 32
-"""How many messages must contradict the same templates to be compared by columns."""
 UNREADABLE: Final = frozenset({"AMQP/1.0"})
 """Protocols whose columns do not keep the types of values, which near misses depend on."""
 
@@ -83,18 +73,19 @@ class NearMissFinder:
         self._view = MessageView(Received(frame.protocol, None, kind, mode=cast("Mode | None", frame.mode)))
         self._selector, self._scope = selector, scope
         self._index = selector.index(shows_protocol=self._view.shows_protocol)
-        self._voting = self._index.near_miss_index.prepared
+        self._voting = {
+            (values.slot.section, values.slot.name): values for values in self._index.near_miss_index.prepared
+        }
+        self._classes = {place: ValueClasses(values) for place, values in self._voting.items()}
         self._constraints: dict[Hashable, SlotConstraint] = {}  # those of all definitions, each once
         self._types = frozenset(filter(None, map(constant_type, selector.definitions)))
-        remembered = lru_cache(CACHE_SIZE)
         self._compiled = remembered(self._compile)
         self._candidates_of = remembered(self._find_candidates)
         self._with_candidates = remembered(Candidates)
         self._shape_of = remembered(shape_of)
         self._votes_of = remembered(self._votes)
         self._discrepancies_of = remembered(discrepancies_of_value)
-        self._matches_of = remembered(SlotConstraint.match)
-        self._check_of = remembered(lambda member: compile_check(member.constraint))
+        self._conflict_finder = ConflictFinder(selector.options)
 
     def find(self, frame: Frame) -> NearMissRows:
         """The near misses of the messages of a frame, all of which certainly match no definition.
@@ -107,13 +98,12 @@ class NearMissFinder:
         if frame.json_values:  # an event is malformed if its data is not JSON
             _, is_json = decode_column(frame.payload, MAX_DEPTH, MAX_EVENT_BYTES)
             sure &= is_json | mask_of(frame.payload.is_null())
-        slots = Slots(frame, sure)
+        slots = Slots(frame, sure, self._classes)
         candidates, candidates_number = self._candidates(slots)
         shapes, shape = self._shapes(slots, candidates, candidates_number)
         decided = np.array([near is not None for near in shapes], bool)
         rows = np.flatnonzero(slots.sure & decided[shape])
-        conflicts = self._conflicts(slots, shapes, shape, rows)
-        rows = rows[[None not in conflicts.get(row, ()) for row in rows.tolist()]] if conflicts else rows
+        rows, conflicts = self._conflicts(slots, shapes, shape, rows)
         return near_miss_rows(slots, [near or () for near in shapes], shape, rows, conflicts)
 
     # -- candidates -------------------------------------------------------------------------------------------------
@@ -127,21 +117,27 @@ class NearMissFinder:
         if self._view.is_cloudevent and (types := slots.encoded((TYPE.section, TYPE.name))) is not None:
             known = [value if value in self._types else None for value in types.values]
             parts = [distinct(known, types.codes)]
-        for number, values in enumerate(self._voting):
-            encoded = slots.encoded((values.slot.section, values.slot.name))
+        for place in self._voting:
+            encoded = slots.encoded(place)
             if encoded is None:
                 parts.append(([()], np.zeros(slots.count, np.int64)))
             else:
-                votes = [_remember(self._votes_of, self._votes, number, value) for value in encoded.values]
-                parts.append(distinct(votes, encoded.codes))
+                values = slots.reduced(place, encoded)
+                position = np.append(0, self._classes[place].positions(encoded.texts))[encoded.codes]
+                first, group = grouped([values.codes, position])
+                votes = [
+                    remember(self._votes_of, self._votes, place, position, values.values[code])
+                    for code, position in zip(values.codes[first].tolist(), position[first].tolist(), strict=True)
+                ]
+                parts.append(distinct(votes, group))
         first, group = grouped([codes for _, codes in parts])
         kinds = [tuple(values[codes[row]] for values, codes in parts) for row in first.tolist()]
         return distinct([self._candidates_of(*kind) for kind in kinds], group)
 
-    def _votes(self, number: int, value: str | None) -> tuple[tuple[int, float], ...]:
+    def _votes(self, place: Place, position: int, value: str | None) -> tuple[tuple[int, float], ...]:
         votes: defaultdict[int, float] = defaultdict(float)
         if value is not None:
-            self._voting[number].vote(value, votes)
+            self._voting[place].vote(value, position, votes)
         return tuple(votes.items())
 
     def _find_candidates(self, type_: str | None, *votes_of_slots: tuple[tuple[int, float], ...]) -> Candidates:
@@ -164,7 +160,9 @@ class NearMissFinder:
 
         def slot_constraint(constraint: Constraint, place: Place, is_optional: bool, **how: bool) -> SlotConstraint:
             mismatch = None if is_optional else absence_mismatch(constraint, options)
-            own = SlotConstraint(place, constraint, discrepancy_of(mismatch) if mismatch else FITS, **how)
+            by_class = place in self._classes and self._classes[place].covers(constraint)
+            if_absent = discrepancy_of(mismatch) if mismatch else FITS
+            own = SlotConstraint(place, constraint, if_absent, by_class=by_class, **how)
             try:
                 return self._constraints.setdefault((place, constraint, is_optional, *how.values()), own)
             except TypeError:  # a constant that is an array or object
@@ -207,13 +205,16 @@ class NearMissFinder:
             if encoded is None:  # only the reference can read the slot
                 slots.sure &= np.array([not constraints for constraints in compared])[kind]
                 encoded = EncodedSlot([None], np.zeros(slots.count, np.int64), pa.nulls(0, pa.string()))
+            elif place in self._classes:
+                by_class = np.array([all(member.by_class for member in constraints) for constraints in compared], bool)
+                encoded = encoded.joined(slots.reduced(place, encoded), by_class[kind])
             first, pair = grouped([kind, encoded.codes])
             kinds, codes = kind[first], encoded.codes[first]
             fits = self._satisfied(compared, encoded)[kinds, codes]
             discrepancies = [
                 (FITS,) * len(compared[group])
                 if is_fit
-                else _remember(self._discrepancies_of, discrepancies_of_value, compared[group], encoded.values[code])
+                else remember(self._discrepancies_of, discrepancies_of_value, compared[group], encoded.values[code])
                 for group, code, is_fit in zip(kinds.tolist(), codes.tolist(), fits.tolist(), strict=True)
             ]
             parts.append(distinct(discrepancies, pair))
@@ -232,7 +233,7 @@ class NearMissFinder:
         constraints = list(dict.fromkeys(chain.from_iterable(groups)))
         if len(constraints) > MAX_BY_COLUMNS:
             return satisfied
-        fits = {constraint: self._fit_column(constraint, encoded.texts) for constraint in constraints}
+        fits = {constraint: constraint.fit_column(encoded.texts) for constraint in constraints}
         for number, group in enumerate(groups):
             of_group = [fits[constraint] for constraint in group]
             satisfied[number, 1:] = all(of_group) and np.logical_and.reduce(
@@ -240,79 +241,23 @@ class NearMissFinder:
             )
         return satisfied
 
-    def _fit_column(self, member: SlotConstraint, texts: pa.StringArray) -> CandidateFit | None:
-        """Compare values with a constraint; None if columns cannot compare them."""
-        compiled = self._check_of(member) if member.is_alone and not member.is_list else None
-        return compiled and fit_column(compiled[0], texts, compiled[1])
+    # -- contradictions ---------------------------------------------------------------------------------------------
 
     def _conflicts(
         self, slots: Slots, shapes: Sequence[Shape], shape: Rows, rows: Rows
-    ) -> dict[int, list[Discrepancy | None]]:
-        """The contradictions between placeholders of the messages that have any, one for each `CONFLICT`; None for one
-        that the reference must find."""
-        contradictory = [
+    ) -> tuple[Rows, list[Discrepancy]]:
+        """The contradictions between placeholders, one for each `CONFLICT` of each row in turn, and the rows without
+        those whose contradictions the reference must find."""
+        contradicted = [
             [near.candidate for near in nears or () if near.discrepancies[0][0] is CONFLICT] for nears in shapes
         ]
-        has_any = np.array([bool(candidates) for candidates in contradictory], bool)
-        rows = rows[has_any[shape[rows]]]
-        candidates_of = dict(zip(rows.tolist(), map(contradictory.__getitem__, shape[rows].tolist()), strict=True))
-        contradicting: dict[tuple[SlotConstraint, ...], dict[int, None]] = defaultdict(dict)
-        for row, candidates in candidates_of.items():
-            for candidate in candidates:
-                contradicting[candidate.templates][row] = None
-        known = {
-            templates: self._conflicts_by_columns(slots, templates, np.array(list(alike)))
-            for templates, alike in contradicting.items()
-            if len(alike) >= MIN_BY_COLUMNS
-        }
-        return {
-            row: [
-                known.get(candidate.templates, {}).get(row) or self._conflict(slots, candidate, row)
-                for candidate in candidates
-            ]
-            for row, candidates in candidates_of.items()
-        }
-
-    def _conflicts_by_columns(
-        self, slots: Slots, templates: tuple[SlotConstraint, ...], rows: Rows
-    ) -> dict[int, Discrepancy]:
-        """The first contradiction between the placeholders of some templates in each of the rows, where columns can
-        tell."""
-        conflicts: dict[int, Discrepancy] = {}
-        certain, bound = np.ones(len(rows), bool), dict[str, tuple[str, pa.StringArray]]()
-        for member in templates:
-            encoded, template = slots.encoded(member.place), member.constraint.template
-            if encoded is None or template is None:
-                return {}
-            codes = encoded.codes[rows]
-            texts = pa.concat_arrays([pa.array([""]), encoded.texts]).take(pa.array(codes))
-            fit = self._fit_column(member, texts)
-            if fit is None:
-                return {}
-            certain &= fit.fits & fit.certain & (codes > 0)
-            for name, values in zip(template.names, fit.captures.values(), strict=True):
-                label, first = bound.setdefault(name, (member.constraint.label, values))
-                for place in np.flatnonzero(certain & mask_of(pc.not_equal(first, values))).tolist():
-                    conflict = PlaceholderConflict(
-                        name, label, first[place].as_py(), member.constraint.label, values[place].as_py()
-                    )
-                    conflicts.setdefault(int(rows[place]), discrepancy_of(conflict_mismatch(conflict)))
-        return {row: conflict for row, conflict in conflicts.items() if certain[np.searchsorted(rows, row)]}
-
-    def _conflict(self, slots: Slots, candidate: CandidateDefinition, row: int) -> Discrepancy | None:
-        trial = Trial(self._selector.options, inf)
-        for member in candidate.templates:
-            value = slots.value(member.place, row)
-            if value is not None:
-                match = _remember(self._matches_of, SlotConstraint.match, member, value)
-                if not isinstance(match, ValueMatch):
-                    return None
-                trial.accept(member.constraint, match, value)
-        bind_placeholders(trial)
-        return discrepancy_of(trial.mismatches[0]) if trial.mismatches else None
-
-
-def _remember(cached: Callable[..., R], make: Callable[..., R], *arguments: object) -> R:
-    """The cached result for the last argument, a value of a message; long values are not kept in the cache."""
-    value = arguments[-1]
-    return (make if isinstance(value, str) and len(value) > MAX_CACHED_VALUE else cached)(*arguments)
+        numbers, counts = ragged(list(map(len, contradicted)), shape[rows])
+        owners = np.repeat(rows, counts)
+        found = self._conflict_finder.find(slots, list(chain.from_iterable(contradicted)), numbers, owners)
+        undecided = {row for row, conflict in zip(owners.tolist(), found, strict=True) if conflict is None}
+        conflicts = [
+            conflict
+            for row, conflict in zip(owners.tolist(), found, strict=True)
+            if conflict is not None and row not in undecided
+        ]
+        return rows[[row not in undecided for row in rows.tolist()]] if undecided else rows, conflicts
