@@ -164,8 +164,11 @@ class JetStreamSource(KeptSource):
         self.endpoint = {"usage": ["subscriber"], "protocol": "NATS", "protocoloptions": options}
 
     def _run(self, action: Callable[[Any], Any]) -> None:
+        async def expected(_: Exception) -> None:
+            """The server restarts now and then. What an action cannot do, it raises."""
+
         async def act() -> None:
-            client = await nats.connect(f"nats://127.0.0.1:{self._port}", connect_timeout=10)
+            client = await nats.connect(f"nats://127.0.0.1:{self._port}", connect_timeout=10, error_cb=expected)
             try:
                 await action(client.jetstream(timeout=20))
             finally:
