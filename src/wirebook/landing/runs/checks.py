@@ -163,7 +163,8 @@ def table_entries(
         definitions |= result.definitions
         descriptions |= result.descriptions
         for table in {file.table for file in result.files} | result.staged.keys():
-            if columns.setdefault(table, result.columns[table]) != result.columns[table]:
+            schema = result.schemas[result.columns[table]]
+            if columns.setdefault(table, schema) != schema:
                 raise WirebookError(
                     Problem("not-conserved", f"table '{table}' has different columns in two tasks of one batch")
                 )

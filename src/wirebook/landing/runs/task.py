@@ -12,7 +12,7 @@ import traceback
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -111,8 +111,8 @@ class SplitResult(msgspec.Struct, kw_only=True):
 class TaskResult(msgspec.Struct, kw_only=True):
     """The summary of a task.
 
-    Shape: `read` is the number of messages that the engine counted. `files` have the rows as written; `columns` are
-    serialised Arrow schemas. `descriptions` are those of columns, of tables for which they have changed. `rows` counts
+    Shape: `read` is the number of messages that the engine counted. `files` have the rows as written. `schemas` are
+    serialised Arrow schemas, which many tables share; `columns` has the position in it for each table. `descriptions` are those of columns, of tables for which they have changed. `rows` counts
     rows by table; `staged` of them are in the staging table. In a replay, `unresolved` counts dead letters that were
     read and did not land. `bytes_read` is the size of the records, as in `Chunk.size`. Of a DataFrame, `offsets` are
     the rows that were read, and `skipped` counts those that had landed before. `events` are those that repeat none of
@@ -124,7 +124,8 @@ class TaskResult(msgspec.Struct, kw_only=True):
     splits: list[SplitResult] = []
     definitions: dict[str, str] = {}
     descriptions: dict[str, dict[str, str]] = {}
-    columns: dict[str, bytes] = {}
+    schemas: list[bytes] = []
+    columns: dict[str, int] = {}
     rows: dict[str, int] = {}
     staged: dict[str, int] = {}
     read: int = 0
@@ -158,7 +159,8 @@ class _Tally:
     reasons: Counter[str] = field(default_factory=Counter)
     definitions: dict[str, str] = field(default_factory=dict)
     descriptions: dict[str, dict[str, str]] = field(default_factory=dict)
-    columns: dict[str, bytes] = field(default_factory=dict)
+    schemas: dict[bytes, int] = field(default_factory=dict)
+    columns: dict[str, int] = field(default_factory=dict)
 
     def add(self, landed: Landed) -> None:
         self.read += landed.read
@@ -172,12 +174,18 @@ class _Tally:
         for block in (*landed.blocks, TableBlock.of(DEAD_LETTERS, landed.dead_letters)):
             new = [name for name in block.names if name not in self.columns]
             if new:
-                self.columns |= dict.fromkeys(new, block.rows.schema.serialize().to_pybytes())
+                self.note_columns(new, block.rows.schema)
+
+    def note_columns(self, tables: Iterable[str], schema: pa.Schema) -> None:
+        """Note the columns of tables that are not known."""
+        number = self.schemas.setdefault(schema.serialize().to_pybytes(), len(self.schemas))
+        self.columns |= dict.fromkeys(tables, number)
 
     def totals(self) -> dict[str, Any]:
         """The counts as fields of a `TaskResult`."""
         counts = {name: getattr(self, name) for name in self.__slots__}
-        return {name: dict(value) if isinstance(value, dict) else value for name, value in counts.items()}
+        counts = {name: dict(value) if isinstance(value, dict) else value for name, value in counts.items()}
+        return counts | {"schemas": list(self.schemas)}
 
 
 def run_task(job: Job, splits: list[FileSplit], number: int = 0) -> TaskResult:
@@ -395,7 +403,7 @@ class Task:
         files = self._spool.finish() if self._spool else []
         staged = self._spool.staged if self._spool else Counter()
         if self._spool and staged:
-            self._tally.columns[STAGED] = self._spool.staged_schema.serialize().to_pybytes()
+            self._tally.note_columns([STAGED], self._spool.staged_schema)
         for table in [*self._tally.descriptions]:  # what the target knows need not be sent
             if table in self._tables and self._tables[table].traits.comments == self._tally.descriptions[table]:
                 del self._tally.descriptions[table]
