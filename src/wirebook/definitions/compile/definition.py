@@ -185,10 +185,12 @@ def compile_definition(
     protocol, envelope = attributes.get("protocol"), attributes.get("envelope")
     options = _mapping(attributes.get("protocoloptions"))
     bare, entries = _protocol_constraints(protocol, options) if protocol else ([], [])
-    covered = _covered_attributes(protocol, [*bare, *(entry for group in entries for entry in group.entries)])
+    of_attributes = list(_of_attributes(protocol, bare, entries)) if protocol else []
+    covered = frozenset(name for name, constraint in of_attributes if constraint.fixed)  # D24
     metadata = _envelope_constraints(attributes) if envelope else []
     uncovered = (constraint for constraint in metadata if constraint.slot.name not in covered)
-    mode = _mode(attributes, covered) if envelope else None
+    stated = [constraint.declared for name, constraint in of_attributes if name == "datacontenttype"]
+    mode = _mode(attributes, covered, stated) if envelope else None
     format_ = format_constraints(attributes, mode, "envelopeoptions.format") if envelope else ()
     return Definition(
         xid=xid,
@@ -205,16 +207,16 @@ def compile_definition(
     )
 
 
-def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
-    """Compile a property definition or a bare value (D29)."""
+def constraint_of(slot: Slot, kind: SlotKind, declaration: Any, *, required: bool = False) -> Constraint:
+    """Compile a property definition or a bare value (D29). It is also required if `required`."""
     fields = declaration if isinstance(declaration, Mapping) else {"value": declaration}
     type_ = _type(kind, fields)
-    constraint = Constraint(slot, kind, type_, required=bool(fields.get("required")))
+    required = required or bool(fields.get("required"))
     value = fields.get("value")
     if type_ == "timestamp" and is_current_time(value):  # D10
-        return replace(constraint, current_time=True)
+        return Constraint(slot, kind, type_, required, current_time=True)
     if value is None or value == "":  # D3
-        return constraint
+        return Constraint(slot, kind, type_, required)
     if kind.place.has_uri_text and isinstance(value, str):
         value = uri_literals(value)
     if kind.place == PATH and isinstance(value, str):
@@ -222,16 +224,15 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
         value = normal_path(quote(value, safe="/%{}:@!$&'()*+,;=~"))
     if (slot.section, slot.name) == (BARE, "method") and isinstance(value, str):
         value = _upper(value)
-    constraint = replace(constraint, declared=value)
     is_template_type = type_ in TEMPLATE_TYPES or fields.get("type") is None  # D15
     if isinstance(value, str) and is_template_type and has_placeholder(value):
-        return replace(constraint, template=parse_template(value, kind.place))
+        return Constraint(slot, kind, type_, required, value, template=parse_template(value, kind.place))
     if kind.media_type and isinstance(value, str) and (media_type := parse_media_type(value)):
-        return replace(constraint, media_type=media_type)
+        return Constraint(slot, kind, type_, required, value, media_type=media_type)
     try:
-        return replace(constraint, literal=canonical(type_, value))
+        return Constraint(slot, kind, type_, required, value, canonical(type_, value))
     except NotOfType:  # a lint error; the constant is compared as it is
-        return replace(constraint, type="any", literal=canonical("any", value))
+        return Constraint(slot, kind, "any", required, value, canonical("any", value))
 
 
 def _upper(value: str) -> str:
@@ -260,12 +261,15 @@ def _envelope_constraints(attributes: Mapping[str, Any]) -> list[Constraint]:
     declared = _mapping(attributes.get("envelopemetadata"))
     known = [name for name in slots.ATTRIBUTES if name in declared]
     others = [name for name in declared if name not in slots.ATTRIBUTES]
-    constraints = []
-    for name in (*known, *others):
-        slot = Slot(ENVELOPE, name, f"envelopemetadata.{name}")
-        constraint = constraint_of(slot, slots.attribute_kind(name), declared[name])
-        constraints.append(replace(constraint, required=constraint.required or name in slots.REQUIRED_ATTRIBUTES))
-    return constraints
+    return [
+        constraint_of(
+            Slot(ENVELOPE, name, f"envelopemetadata.{name}"),
+            slots.attribute_kind(name),
+            declared[name],
+            required=name in slots.REQUIRED_ATTRIBUTES,
+        )
+        for name in (*known, *others)
+    ]
 
 
 def _content_type(
@@ -284,13 +288,14 @@ def _content_type(
         yield constraint
 
 
-def _mode(attributes: Mapping[str, Any], covered: frozenset[str]) -> str | None:
-    """The content mode that the definition requires, or None (R31, D25)."""
+def _mode(attributes: Mapping[str, Any], covered: frozenset[str], stated: Iterable[Any]) -> str | None:
+    """The content mode that the definition requires, or None (R31, D25). `stated` are the values of the protocol's
+    constraints on the content type."""
     mode = str(_mapping(attributes.get("envelopeoptions")).get("mode") or "").lower()
     if mode in ENVELOPE_MODES:
         return mode
-    stated = [attributes.get("datacontenttype"), *_stated_content_types(attributes)]
-    types = [parse_media_type(text) for text in stated if isinstance(text, str)]
+    texts = [text for text in (attributes.get("datacontenttype"), *stated) if isinstance(text, str)]
+    types = map(parse_media_type, texts)
     if any(media_type and media_type.is_cloudevents for media_type in types):
         return "structured"
     return "binary" if "datacontenttype" in covered else None
@@ -301,15 +306,6 @@ def format_constraints(attributes: Mapping[str, Any], mode: str | None, label: s
     declared = _mapping(attributes.get("envelopeoptions")).get("format")
     if isinstance(declared, str) and declared and mode != "binary":
         yield constraint_of(Slot(BARE, EVENT_FORMAT, label), EVENT_FORMAT_KIND, declared)
-
-
-def _stated_content_types(attributes: Mapping[str, Any]) -> Iterator[Any]:
-    """The values of protocol constraints on the content type."""
-    protocol = attributes.get("protocol") or ""
-    bare, entries = _protocol_constraints(protocol, _mapping(attributes.get("protocoloptions")))
-    for constraint in (*bare, *(entry for group in entries for entry in group.entries)):
-        if _attribute_of(protocol, constraint) == "datacontenttype":
-            yield constraint.declared
 
 
 def _soft(attributes: Mapping[str, Any], metadata: list[Constraint]) -> Iterator[Constraint]:
@@ -343,7 +339,7 @@ def _bare_constraint(name: str, kind: SlotKind, declaration: Any) -> Constraint:
     slot = Slot(BARE, name, f"protocoloptions.{name}")
     addressing = name in ("topic_name", "topic", "path", "method", "subject", "key", "key_base64", "status")
     constraint = constraint_of(slot, kind, declaration)
-    return replace(constraint, required=constraint.required or (addressing and constraint.fixed))
+    return replace(constraint, required=True) if addressing and constraint.fixed else constraint
 
 
 def _section_constraints(options: Mapping[str, Any]) -> Iterator[Constraint]:
@@ -393,16 +389,14 @@ def _named(declared: Any) -> Iterator[tuple[str, Any]]:
                 yield entry["name"], entry
 
 
-def _attribute_of(protocol: str, constraint: Constraint) -> str | None:
-    return slots.envelope_attribute(family(protocol), constraint.slot.section, constraint.slot.name)
-
-
-def _covered_attributes(protocol: str | None, constraints: Iterable[Constraint]) -> frozenset[str]:
-    """The CloudEvents attributes that a protocol constraint with a value replaces (D24)."""
-    if not protocol:
-        return frozenset()
-    names = (_attribute_of(protocol, constraint) for constraint in constraints if constraint.fixed)
-    return frozenset(name for name in names if name)
+def _of_attributes(
+    protocol: str, bare: Iterable[Constraint], entries: Iterable[Entries]
+) -> Iterator[tuple[str, Constraint]]:
+    """The protocol constraints on slots that transport CloudEvents attributes, each with the name of the attribute."""
+    for constraint in (*bare, *(entry for group in entries for entry in group.entries)):
+        name = slots.envelope_attribute(family(protocol), constraint.slot.section, constraint.slot.name)
+        if name:
+            yield name, constraint
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -10,9 +10,10 @@ Spec: docs/decisions/0004; docs/semantics.md D15-D20, D48.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -21,7 +22,7 @@ import pyarrow as pa
 from wirebook.definitions.compile.definition import Constraint, Definition, Entries
 from wirebook.definitions.compile.mediatype import MediaType
 from wirebook.definitions.compile.slots import ENVELOPE, EVENT_FORMAT
-from wirebook.definitions.compile.uritemplate import Template
+from wirebook.definitions.compile.uritemplate import TemplateContext
 from wirebook.definitions.match.selection import EndpointScope
 from wirebook.landing.columns.slot_columns import Rows
 
@@ -201,56 +202,54 @@ class _PatternBuilder:
         needed = not optional and (constraint.required or constraint.implies_presence)
         # Presence changes the rank, except of the event format, which all structured messages have.
         ranks = constraint.fixed and not constraint.implies_presence and constraint.slot.name != EVENT_FORMAT
-        check = SlotCheck(
-            constraint.slot.section,
-            constraint.slot.name,
-            constraint.type,
-            needed,
-            ranks_when_present=ranks and not optional,
-            of_request=of_request,
-            lists=lists,
-            media_type=constraint.media_type,
-            uri=constraint.kind.place.uri,
-        )
+        segments, literals, placeholders = tuple[str, ...](), list[str](), tuple[int, ...]()
         if constraint.template is not None:
-            return self._add_template(check, constraint.template)
-        if constraint.literal is not None:
-            self.texts.append(str(constraint.declared))
-            check = replace(check, literal=constraint.literal.kind)
-        self.checks.append(check)
+            pieces, names = constraint.template.pieces, constraint.template.names
+            if len(set(names)) != len(names) or any(len(piece.names) > 1 for piece in pieces):
+                return False
+            around = tuple(piece.literals if piece.names else None for piece in pieces)
+            segments = _segments(constraint.template.place, around, spanning=constraint.template.spanning)
+            literals = [piece.literals[0] for piece in pieces if not piece.names]
+            placeholders = tuple(self.names.setdefault(name, len(self.names)) for name in names)
+        self.texts += [str(constraint.declared)] if constraint.literal is not None else literals
+        self.checks.append(
+            SlotCheck(
+                constraint.slot.section,
+                constraint.slot.name,
+                constraint.type,
+                needed,
+                ranks_when_present=ranks and not optional,
+                of_request=of_request,
+                lists=lists,
+                literal="" if constraint.literal is None else constraint.literal.kind,
+                media_type=constraint.media_type,
+                segments=segments,
+                literals=len(literals),
+                placeholders=placeholders,
+                uri=constraint.kind.place.uri,
+            )
+        )
         return True
 
-    def _add_template(self, check: SlotCheck, template: Template) -> bool:
-        names = template.names
-        if len(set(names)) != len(names) or any(len(piece.names) > 1 for piece in template.pieces):
-            return False
-        segments, literals = _segments(template)
-        self.texts += literals
-        numbers = tuple(self.names.setdefault(name, len(self.names)) for name in names)
-        check = replace(check, segments=segments, literals=len(literals), placeholders=numbers)
-        self.checks.append(check)
-        return True
 
+@lru_cache(maxsize=1024)
+def _segments(place: TemplateContext, around: tuple[tuple[str, ...] | None, ...], *, spanning: bool) -> tuple[str, ...]:
+    """The regular expressions that split a value like a template. Cached, because many templates differ only in their
+    literal segments.
 
-def _segments(template: Template) -> tuple[tuple[str, ...], list[str]]:
-    """The regular expressions that split a value like the template, and the literal segments.
-
-    A segment with a placeholder keeps its surrounding text: such a prefix is part of the pattern.
+    `around` has the texts before and after the placeholder of each segment, None for a literal segment. Such a text is
+    part of the pattern.
     """
-    if template.spanning:
-        return (r"\A(?P<p0>(?s:.+))\z",), []
-    place, literals = template.place, list[str]()
+    if spanning:
+        return (r"\A(?P<p0>(?s:.+))\z",)
     inside = f"[^{_in_class(place.separator)}]*"
     bound = f"[^{_in_class(place.separator + place.forbidden)}]+"
-    parts, placeholders = list[tuple[str, str, str, str]](), 0
-    for piece in template.pieces:
-        if piece.names:
-            prefix, suffix = map(_escaped, piece.literals)
-            parts.append((prefix, f"p{placeholders}", bound, suffix))
-            placeholders += 1
-        else:
-            parts.append(("", f"l{len(literals)}", inside, ""))
-            literals.append(piece.literals[0])
+    parts, count = list[tuple[str, str, str, str]](), Counter[str]()
+    for texts in around:
+        kind, expression = ("l", inside) if texts is None else ("p", bound)
+        prefix, suffix = map(_escaped, texts or ("", ""))
+        parts.append((prefix, f"{kind}{count[kind]}", expression, suffix))
+        count[kind] += 1
 
     def capturing(groups: range) -> str:
         texts = (
@@ -259,8 +258,7 @@ def _segments(template: Template) -> tuple[tuple[str, ...], list[str]]:
         )
         return rf"\A{_escaped(place.separator).join(texts)}\z"
 
-    starts = range(0, len(parts), MAX_GROUPS)
-    return tuple(capturing(range(start, start + MAX_GROUPS)) for start in starts), literals
+    return tuple(capturing(range(start, start + MAX_GROUPS)) for start in range(0, len(parts), MAX_GROUPS))
 
 
 def _in_class(characters: str) -> str:

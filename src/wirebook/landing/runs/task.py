@@ -112,12 +112,13 @@ class TaskResult(msgspec.Struct, kw_only=True):
     """The summary of a task.
 
     Shape: `read` is the number of messages that the engine counted. `files` have the rows as written. `schemas` are
-    serialised Arrow schemas, which many tables share; `columns` has the position in it for each table. `descriptions` are those of columns, of tables for which they have changed. `rows` counts
-    rows by table; `staged` of them are in the staging table. In a replay, `unresolved` counts dead letters that were
-    read and did not land. `bytes_read` is the size of the records, as in `Chunk.size`. Of a DataFrame, `offsets` are
-    the rows that were read, and `skipped` counts those that had landed before. `events` are those that repeat none of
-    an earlier batch, as in `repeats.EVENT_SCHEMA`, if repeats were searched. `fault` is the (code, message, hint) of
-    the problem that stopped the task; `trace` is its traceback if it is an internal error.
+    serialised Arrow schemas, which many tables share; `columns` has the position in it for each table. `descriptions`
+    are those of columns, of tables for which they have changed. `rows` counts rows by table; `staged` of them are in
+    the staging table. In a replay, `unresolved` counts dead letters that were read and did not land. `bytes_read` is
+    the size of the records, as in `Chunk.size`. Of a DataFrame, `offsets` are the rows that were read, and `skipped`
+    counts those that had landed before. `events` are those that repeat none of an earlier batch, as in
+    `repeats.EVENT_SCHEMA`, if repeats were searched. `fault` is the (code, message, hint) of the problem that stopped
+    the task; `trace` is its traceback if it is an internal error.
     """
 
     files: list[StagedFile] = []
