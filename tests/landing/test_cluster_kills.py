@@ -26,10 +26,14 @@ from tests.spark.test_jetstream import Plants
 from tests.spark.test_land_spark import CATALOGUE, event
 from wirebook.landing.stores.locations import Location, location_of
 
-pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.xdist_group("servers")]
-
 KILLS = int(os.environ.get("WIREBOOK_KILLS", "0"))
 """Kills of each kind, of each command with each format; 0: a few of them."""
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.spark,
+    pytest.mark.xdist_group("servers"),
+    pytest.mark.timeout(900 * max(KILLS, 1)),
+]
 SECONDS = 300
 ALL = [
     (command, form, ("python", "executor", "node")) for form in ("delta", "iceberg") for command in ("land", "stream")
