@@ -21,12 +21,12 @@ PLACEHOLDERS = ("{plant}", "{line}", "l{line}", "{a}-{b}")
 OTHERS = ("p1", "p2", "l1", "x-y", "1:b", "A", "%2F", "%4", "é", "p\n", "#", ".", "")
 TYPES = ("string", "any", "uritemplate", "urireference", "symbol", "integer")
 
-Path = tuple[str, ...]
-PATHS = st.lists(st.sampled_from(LITERALS + PLACEHOLDERS), min_size=1, max_size=3).map(tuple)
+Segments = tuple[str, ...]
+DECLARED = st.lists(st.sampled_from(LITERALS + PLACEHOLDERS), min_size=1, max_size=3).map(tuple)
 
 
 @st.composite
-def received(draw: st.DrawFn, declared: Sequence[Path]) -> str:
+def received(draw: st.DrawFn, declared: Sequence[Segments]) -> str:
     """A value that differs from a declared one in few segments, so that it matches often."""
     segments = [
         draw(st.sampled_from(OTHERS))
@@ -38,8 +38,8 @@ def received(draw: st.DrawFn, declared: Sequence[Path]) -> str:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.data(), st.lists(st.tuples(PATHS, st.sampled_from(TYPES)), min_size=1, max_size=12))
-def test_values_of_a_class_match_and_vote_alike(data: st.DataObject, declared: list[tuple[Path, str]]) -> None:
+@given(st.data(), st.lists(st.tuples(DECLARED, st.sampled_from(TYPES)), min_size=1, max_size=12))
+def test_values_of_a_class_match_and_vote_alike(data: st.DataObject, declared: list[tuple[Segments, str]]) -> None:
     values = data.draw(st.lists(received([path for path, _ in declared]), max_size=20))
     members = {
         f"m{number}": {"protocol": "MQTT/5.0", "protocoloptions": {"topic_name": {"type": type_, "value": text}}}

@@ -185,11 +185,11 @@ def compile_definition(
     protocol, envelope = attributes.get("protocol"), attributes.get("envelope")
     options = _mapping(attributes.get("protocoloptions"))
     bare, entries = _protocol_constraints(protocol, options) if protocol else ([], [])
-    of_attributes = list(_of_attributes(protocol, bare, entries)) if protocol else []
-    covered = frozenset(name for name, constraint in of_attributes if constraint.fixed)  # D24
+    attribute_constraints = list(_attribute_constraints(protocol, bare, entries)) if protocol else []
+    covered = frozenset(name for name, constraint in attribute_constraints if constraint.fixed)  # D24
     metadata = _envelope_constraints(attributes) if envelope else []
     uncovered = (constraint for constraint in metadata if constraint.slot.name not in covered)
-    stated = [constraint.declared for name, constraint in of_attributes if name == "datacontenttype"]
+    stated = [constraint.declared for name, constraint in attribute_constraints if name == "datacontenttype"]
     mode = _mode(attributes, covered, stated) if envelope else None
     format_ = format_constraints(attributes, mode, "envelopeoptions.format") if envelope else ()
     return Definition(
@@ -208,7 +208,8 @@ def compile_definition(
 
 
 def constraint_of(slot: Slot, kind: SlotKind, declaration: Any, *, required: bool = False) -> Constraint:
-    """Compile a property definition or a bare value (D29). It is also required if `required`."""
+    """Compile a property definition or a bare value (D29). With `required`, the property is required even if the
+    declaration does not say so."""
     fields = declaration if isinstance(declaration, Mapping) else {"value": declaration}
     type_ = _type(kind, fields)
     required = required or bool(fields.get("required"))
@@ -389,7 +390,7 @@ def _named(declared: Any) -> Iterator[tuple[str, Any]]:
                 yield entry["name"], entry
 
 
-def _of_attributes(
+def _attribute_constraints(
     protocol: str, bare: Iterable[Constraint], entries: Iterable[Entries]
 ) -> Iterator[tuple[str, Constraint]]:
     """The protocol constraints on slots that transport CloudEvents attributes, each with the name of the attribute."""

@@ -13,10 +13,14 @@ CACHE_SIZE: Final = 1 << 15
 MAX_CACHED_VALUE: Final = 200
 """Characters of the longest value that is remembered."""
 
-remembered = lru_cache(CACHE_SIZE)
+bounded_cache = lru_cache(CACHE_SIZE)
+"""Caches the results of a function."""
 
 
-def remember(cached: Callable[..., R], make: Callable[..., R], *arguments: object) -> R:
-    """The cached result for the last argument, a value of a message; long values are not kept in the cache."""
+def from_cache(cached: Callable[..., R], make: Callable[..., R], *arguments: object) -> R:
+    """The result of `make`, of which `cached` is the cached form. The last argument is a value of a message, or None.
+
+    The result for a long value is not cached.
+    """
     value = arguments[-1]
     return (make if isinstance(value, str) and len(value) > MAX_CACHED_VALUE else cached)(*arguments)

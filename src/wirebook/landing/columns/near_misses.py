@@ -29,7 +29,7 @@ from wirebook.definitions.compile.view import MessageView
 from wirebook.definitions.match.event_types import TYPE, constant_type
 from wirebook.definitions.match.matcher import absence_mismatch, selector_mismatch
 from wirebook.definitions.match.selection import EndpointScope, Selector
-from wirebook.landing.columns.caches import remember, remembered
+from wirebook.landing.columns.caches import bounded_cache, from_cache
 from wirebook.landing.columns.frames import Frame, has_traces
 from wirebook.landing.columns.near_candidates import (
     CONFLICT,
@@ -79,12 +79,12 @@ class NearMissFinder:
         self._classes = {place: ValueClasses(values) for place, values in self._voting.items()}
         self._constraints: dict[Hashable, SlotConstraint] = {}  # those of all definitions, each once
         self._types = frozenset(filter(None, map(constant_type, selector.definitions)))
-        self._compiled = remembered(self._compile)
-        self._candidates_of = remembered(self._find_candidates)
-        self._with_candidates = remembered(Candidates)
-        self._shape_of = remembered(shape_of)
-        self._votes_of = remembered(self._votes)
-        self._discrepancies_of = remembered(discrepancies_of_value)
+        self._compiled = bounded_cache(self._compile)
+        self._candidates_of = bounded_cache(self._find_candidates)
+        self._with_candidates = bounded_cache(Candidates)
+        self._shape_of = bounded_cache(shape_of)
+        self._votes_of = bounded_cache(self._votes)
+        self._discrepancies_of = bounded_cache(discrepancies_of_value)
         self._conflict_finder = ConflictFinder(selector.options)
 
     def find(self, frame: Frame) -> NearMissRows:
@@ -122,12 +122,12 @@ class NearMissFinder:
             if encoded is None:
                 parts.append(([()], np.zeros(slots.count, np.int64)))
             else:
-                values = slots.reduced(place, encoded)
-                position = np.append(0, self._classes[place].positions(encoded.texts))[encoded.codes]
-                first, group = grouped([values.codes, position])
+                reduced = slots.reduced(place, encoded)
+                positions = np.append(0, self._classes[place].positions(encoded.texts))[encoded.codes]
+                first, group = grouped([reduced.codes, positions])
                 votes = [
-                    remember(self._votes_of, self._votes, place, position, values.values[code])
-                    for code, position in zip(values.codes[first].tolist(), position[first].tolist(), strict=True)
+                    from_cache(self._votes_of, self._votes, place, position, reduced.values[code])
+                    for code, position in zip(reduced.codes[first].tolist(), positions[first].tolist(), strict=True)
                 ]
                 parts.append(distinct(votes, group))
         first, group = grouped([codes for _, codes in parts])
@@ -214,7 +214,7 @@ class NearMissFinder:
             discrepancies = [
                 (FITS,) * len(compared[group])
                 if is_fit
-                else remember(self._discrepancies_of, discrepancies_of_value, compared[group], encoded.values[code])
+                else from_cache(self._discrepancies_of, discrepancies_of_value, compared[group], encoded.values[code])
                 for group, code, is_fit in zip(kinds.tolist(), codes.tolist(), fits.tolist(), strict=True)
             ]
             parts.append(distinct(discrepancies, pair))

@@ -21,7 +21,7 @@ from wirebook.definitions.compile.fit import ValueMatch
 from wirebook.definitions.compile.uritemplate import PlaceholderConflict
 from wirebook.definitions.match.matcher import Trial, bind_placeholders, conflict_mismatch
 from wirebook.definitions.match.options import MatchOptions
-from wirebook.landing.columns.caches import remember, remembered
+from wirebook.landing.columns.caches import bounded_cache, from_cache
 from wirebook.landing.columns.match import fit_column
 from wirebook.landing.columns.near_candidates import (
     CandidateDefinition,
@@ -49,7 +49,8 @@ class TemplateCheck(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TemplateStructure:
-    """What definitions share whose templates differ in their literal segments alone."""
+    """What definitions share whose templates differ in their literal segments alone. There is one object for each
+    structure, so that structures are compared by identity."""
 
     checks: tuple[TemplateCheck, ...]
 
@@ -60,9 +61,9 @@ class ConflictFinder:
     def __init__(self, options: MatchOptions) -> None:
         self._options = options
         self._structures: dict[tuple[TemplateCheck, ...], TemplateStructure] = {}
-        self._structure_of = remembered(self._structure)
-        self._matches_of = remembered(SlotConstraint.match)
-        self._conflict_of = remembered(_conflict)
+        self._structure_of = bounded_cache(self._structure)
+        self._matches_of = bounded_cache(SlotConstraint.match)
+        self._conflict_of = bounded_cache(_conflict)
 
     def find(
         self, slots: Slots, candidates: Sequence[CandidateDefinition], numbers: Rows, rows: Rows
@@ -124,7 +125,7 @@ class ConflictFinder:
                     previews(captured.take(chosen)).to_pylist(),
                     strict=True,
                 ):
-                    conflict = remember(self._conflict_of, _conflict, name, first_label, label, expected)
+                    conflict = from_cache(self._conflict_of, _conflict, name, first_label, label, expected)
                     conflicts.append((row, Discrepancy(conflict.code, conflict.slot, conflict.expected, actual)))
         yield from ((row, conflict) for row, conflict in conflicts if certain[row])
 
@@ -133,7 +134,7 @@ class ConflictFinder:
         for member in candidate.templates:
             value = slots.value(member.place, row)
             if value is not None:
-                match = remember(self._matches_of, SlotConstraint.match, member, value)
+                match = from_cache(self._matches_of, SlotConstraint.match, member, value)
                 if not isinstance(match, ValueMatch):
                     return None
                 trial.accept(member.constraint, match, value)

@@ -12,7 +12,7 @@ Spec: docs/semantics.md D17-D20, D49; docs/decisions/0203-dead-letters-by-column
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 
@@ -26,7 +26,7 @@ from wirebook.landing.columns.match import TEXT_TYPES
 from wirebook.landing.columns.slot_columns import Rows, mask_of
 
 ORDINARY: Final = r"^[A-Za-z0-9._~-]+$"
-"""A segment that every placeholder matches, and that has one form only."""
+"""A segment that every placeholder matches, and that percent-encoding does not change."""
 
 
 class ValueClasses:
@@ -39,7 +39,7 @@ class ValueClasses:
             if isinstance(literal, tuple):
                 position, segment = literal
                 self._known[position].add(segment)
-        self._known_columns = {
+        self._known_columns = {  # of ASCII: texts with lone surrogates have no Arrow form
             position: pa.array([segment for segment in segments if segment.isascii()], pa.string())
             for position, segments in self._known.items()
         }
@@ -93,5 +93,4 @@ class ValueClasses:
 
 def _bytes_of(texts: Iterable[str]) -> pa.BinaryArray:
     """The texts, which may have lone surrogates, as UTF-8, whose order is that of code points."""
-    encoded: Sequence[bytes] = [text.encode("utf-8", "surrogatepass") for text in texts]
-    return pa.array(encoded, pa.binary())
+    return pa.array([text.encode("utf-8", "surrogatepass") for text in texts], pa.binary())

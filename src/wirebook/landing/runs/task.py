@@ -178,15 +178,15 @@ class _Tally:
                 self.note_columns(new, block.rows.schema)
 
     def note_columns(self, tables: Iterable[str], schema: pa.Schema) -> None:
-        """Note the columns of tables that are not known."""
+        """Note the columns of tables whose columns are not known yet."""
         number = self.schemas.setdefault(schema.serialize().to_pybytes(), len(self.schemas))
         self.columns |= dict.fromkeys(tables, number)
 
     def totals(self) -> dict[str, Any]:
         """The counts as fields of a `TaskResult`."""
         counts = {name: getattr(self, name) for name in self.__slots__}
-        counts = {name: dict(value) if isinstance(value, dict) else value for name, value in counts.items()}
-        return counts | {"schemas": list(self.schemas)}
+        plain = {name: dict(value) if isinstance(value, dict) else value for name, value in counts.items()}
+        return plain | {"schemas": list(self.schemas)}
 
 
 def run_task(job: Job, splits: list[FileSplit], number: int = 0) -> TaskResult:
