@@ -93,7 +93,7 @@ def landed(chunk: Chunk, *, prefix: bool = False) -> Landed:
 
 
 def rows(landed: Landed, name: str) -> list[dict[str, Any]]:
-    table = next(landed.tables[table] for table, xid in landed.definitions.items() if xid.endswith(f"/{name}"))
+    table = next(landed.tables[table] for table in landed.tables if table.endswith(f"/{name}"))
     return list(table.to_pylist())
 
 

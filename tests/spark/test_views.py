@@ -17,7 +17,7 @@ from pyarrow import feather
 from tests.landing.standin.everything import edges
 from tests.landing.standin.extensions import load
 from tests.landing.test_table_settings import PAID, PLACED, Shop, event, registry
-from wirebook.landing.chunks import Chunk, Landed
+from wirebook.landing.chunks import Chunk, Landed, TableInfo
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.problems import WirebookError
@@ -34,7 +34,7 @@ def shown(workspace: Any) -> dict[str, tuple[int, int]]:
 class Edges:
     """An engine that makes the same rows of every chunk: all types, for two tables."""
 
-    def land(self, chunk: Chunk) -> Landed:
+    def land(self, chunk: Chunk, *, may_defer: bool = False) -> Landed:
         lines_ = pa.array([1, 2, 3], pa.int64())
         place = {"_file": [chunk.file] * 3, "_line": lines_, "_index": pa.array([0] * 3, pa.int32())}
         rows = edges(pa.table(place))
@@ -45,7 +45,7 @@ class Edges:
             dead_letters=none,
             read=3 * len(names),
             outcomes={"matched": 3 * len(names)},
-            definitions={name: XID.format(name) for name in names},
+            info={name: TableInfo(XID.format(name)) for name in names},
         )
 
 

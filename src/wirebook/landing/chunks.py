@@ -5,7 +5,6 @@ Sources know files and lines but no messages; the engine knows messages but no f
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +17,18 @@ import pyarrow.compute as pc
 
 from wirebook.problems import Problem
 
-__all__ = ["PROBLEM_OUTCOMES", "BlockTables", "Chunk", "Engine", "EngineFactory", "Landed", "Numbers", "TableBlock"]
+__all__ = [
+    "PROBLEM_OUTCOMES",
+    "UNKNOWN_TABLE",
+    "BlockTables",
+    "Chunk",
+    "Engine",
+    "EngineFactory",
+    "Landed",
+    "Numbers",
+    "TableBlock",
+    "TableInfo",
+]
 
 Numbers = npt.NDArray[np.int64]
 
@@ -82,10 +92,15 @@ class TableBlock:
         """A block with the rows of one table."""
         return TableBlock((name,), np.array([0, len(rows)]), rows)
 
+    @property
+    def counts(self) -> list[int]:
+        """The number of rows of each table."""
+        counts: list[int] = np.diff(self.bounds).tolist()
+        return counts
+
     def split(self) -> Iterator[tuple[str, pa.Table]]:
         """The name and the rows of each table."""
-        starts, counts = self.bounds[:-1].tolist(), np.diff(self.bounds).tolist()
-        for name, start, count in zip(self.names, starts, counts, strict=True):
+        for name, start, count in zip(self.names, self.bounds[:-1].tolist(), self.counts, strict=True):
             yield name, self.rows if len(self.names) == 1 else self.rows.slice(start, count)
 
 
@@ -113,14 +128,27 @@ class BlockTables(Mapping[str, pa.Table]):
 
 
 @dataclass(frozen=True, slots=True)
+class TableInfo:
+    """What an engine knows about a table: the XID of its definition, the descriptions of its columns in the schema of
+    the payload, and whether its rows are CloudEvents."""
+
+    definition: str | None = None
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    is_event: bool = False
+
+
+UNKNOWN_TABLE = TableInfo()
+
+
+@dataclass(frozen=True, slots=True)
 class Landed:
     """What a chunk became.
 
-    Shape: `tables` has the rows of each table; `definitions` the XID of each table's definition, and `descriptions`
-    those of its columns in the schema of the payload. `events` are the tables of CloudEvents. `outcomes` and `reasons`
-    count messages by outcome and by problem code.
+    Shape: `tables` has the rows of each table. `info` has what is known about tables, maybe about more than these: an
+    engine returns the same mapping for each chunk and adds to it. `outcomes` and `reasons` count messages by outcome
+    and by problem code. `deferred` are the positions of the records that have to land with those of another chunk.
     Rule: `read` is the number of rows of all tables, that of repeats among them, plus the number of dead letters; `read
-    + empty` is at least the number of records.
+    + empty` plus the number of deferred records is at least the number of records.
     """
 
     tables: Mapping[str, pa.Table]
@@ -129,9 +157,8 @@ class Landed:
     empty: int = 0
     outcomes: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
-    definitions: dict[str, str] = field(default_factory=dict)
-    descriptions: dict[str, dict[str, str]] = field(default_factory=dict)
-    events: frozenset[str] = frozenset()
+    info: Mapping[str, TableInfo] = field(default_factory=dict)
+    deferred: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def blocks(self) -> Sequence[TableBlock]:
@@ -140,19 +167,14 @@ class Landed:
             return self.tables.blocks
         return [TableBlock.of(name, rows) for name, rows in self.tables.items()]
 
-    @property
-    def counts(self) -> Counter[str]:
-        """The number of rows of each table."""
-        counts: Counter[str] = Counter()
-        for block in self.blocks:
-            counts.update(dict(zip(block.names, np.diff(block.bounds).tolist(), strict=True)))
-        return counts
-
 
 class Engine(Protocol):
-    """Matches, validates and decodes the messages of a chunk; each becomes a row of a table or a dead letter."""
+    """Matches, validates and decodes the messages of a chunk; each becomes a row of a table or a dead letter.
 
-    def land(self, chunk: Chunk) -> Landed: ...
+    If it `may_defer`, it can leave records for later, which the caller collects and lands without this permission.
+    """
+
+    def land(self, chunk: Chunk, *, may_defer: bool = False) -> Landed: ...
 
 
 EngineFactory = Callable[[bytes, Mapping[str, Any]], Engine]

@@ -79,13 +79,15 @@ def _by_line(rows: list[dict[str, Any]]) -> dict[tuple[bytes, int], dict[str, An
 
 def _other_sums(columns: Landed, reference: Landed) -> Iterator[Difference]:
     """Counts and schemas in which two landings differ."""
-    for name in ("read", "empty", "outcomes", "reasons", "definitions"):
+    for name in ("read", "empty", "outcomes", "reasons"):
         ours, theirs = _counts(getattr(columns, name)), _counts(getattr(reference, name))
         if ours != theirs:
             yield Difference(None, name, ours, theirs)
     for table, other in reference.tables.items():
         if table in columns.tables and columns.tables[table].schema != other.schema:
             yield Difference(None, f"schema of {table}", columns.tables[table].schema, other.schema)
+        if columns.info.get(table) != reference.info[table]:
+            yield Difference(None, f"what is known about {table}", columns.info.get(table), reference.info[table])
 
 
 def _other_rows(ours: Places, theirs: Places, messages: Sequence[Message]) -> Iterator[Difference]:

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from wirebook.landing.chunks import PROBLEM_OUTCOMES, Chunk, Landed
+from wirebook.landing.chunks import PROBLEM_OUTCOMES, Chunk, Landed, TableInfo
 
 PLACE = [("_file", pa.string()), ("_line", pa.int64()), ("_index", pa.int32())]
 TABLE = pa.schema([*PLACE, ("text", pa.large_binary())])
@@ -63,7 +63,7 @@ class StandIn:
         self._delay, self._die = delay, os.environ.get("STANDIN_DIE", "").encode()
         self._unknown = unknown
 
-    def land(self, chunk: Chunk) -> Landed:
+    def land(self, chunk: Chunk, *, may_defer: bool = False) -> Landed:
         time.sleep(self._delay)
         tables: dict[str, list[dict[str, Any]]] = {}
         dead: list[dict[str, Any]] = []
@@ -96,7 +96,7 @@ class StandIn:
             empty=empty,
             outcomes={"matched": landed} | Counter(dead_letter["outcome"] for dead_letter in dead),
             reasons=Counter(dead_letter["reason"] for dead_letter in dead),
-            definitions={name: f"/messagegroups/g/messages/{name}" for name in tables},
+            info={name: TableInfo(f"/messagegroups/g/messages/{name}") for name in tables},
         )
 
 

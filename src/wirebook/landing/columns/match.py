@@ -8,10 +8,8 @@ Spec: message/spec.md#message-definition-matching; docs/semantics.md D17-D20, D4
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,12 +19,10 @@ import pyarrow.compute as pc
 from wirebook.definitions.compile.mediatype import MediaType, parse_media_type
 from wirebook.definitions.compile.slots import BARE
 from wirebook.definitions.compile.values import CHECKS, NotOfType
-from wirebook.definitions.match.index import URI_SLOTS, Index, MaskPart
-from wirebook.definitions.match.index import Mask as IndexMask
+from wirebook.landing.columns.candidates import CandidateFinder, CandidatePairs
 from wirebook.landing.columns.frames import Frame
 from wirebook.landing.columns.patterns import DefinitionPattern, Patterns, SlotCheck
 from wirebook.landing.columns.slot_columns import (
-    NOT_IN_URI,
     OFFSET,
     SECOND,
     UNPRINTABLE,
@@ -36,6 +32,7 @@ from wirebook.landing.columns.slot_columns import (
     codes_of,
     is_plain,
     mask_of,
+    not_in_uri,
 )
 
 # Types whose canonical form is the text itself if it has no control characters.
@@ -74,13 +71,6 @@ class MatchedRows:
         return whole.slice(self.start, len(self))
 
 
-class CandidatePairs(NamedTuple):
-    """Pairs of a row of the frame and the number of a candidate definition."""
-
-    rows: Rows
-    definitions: Rows
-
-
 @dataclass(slots=True)
 class CandidateFit:
     """The pairs of one pattern: whether they match, whether that is certain, and their placeholder values."""
@@ -98,15 +88,15 @@ class FrameMatches(NamedTuple):
     unmatched: Rows
 
 
-def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) -> FrameMatches:
+def match_frame(frame: Frame, candidates: CandidateFinder, patterns: Patterns, groups: Rows) -> FrameMatches:
     """Match the rows of a frame.
 
     `groups` has the group number of each definition. Definitions of a group must share their pattern and placeholders;
     their rows become adjacent.
-    Cost: one look-up for each mask and row, then column checks for each pattern.
+    Cost: that of finding the candidates, then column checks for each pattern.
     """
-    pairs = _candidates(frame, index, patterns)
-    doubtful = frame.doubtful | _unindexed(frame, index)
+    pairs = candidates.find(frame)
+    doubtful = frame.doubtful | candidates.unindexed(frame)
     fits, certain = np.zeros(len(pairs.rows), bool), np.zeros(len(pairs.rows), bool)
     captures: dict[int, tuple[Rows, dict[int, pa.StringArray]]] = {}
     for number, places in _by_pattern(pairs, patterns):
@@ -122,76 +112,6 @@ def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) ->
     unmatched = ~doubtful
     unmatched[pairs.rows[fits | ~certain]] = False
     return FrameMatches(matched, np.flatnonzero(unmatched))
-
-
-# -- candidates -----------------------------------------------------------------------------------------------------
-
-
-def _candidates(frame: Frame, index: Index, patterns: Patterns) -> CandidatePairs:
-    """All candidates of all rows within the scope."""
-    rows, definitions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    everyone = np.arange(len(frame))
-    for protocol in (frame.protocol, None) if frame.shows_protocol else tuple(index.tables):
-        for mask, table in index.tables.get(protocol, {}).items():
-            probed, candidates = _probe(frame, mask, table)
-            counts = np.array([0, *map(len, candidates)])
-            starts = np.concatenate(([0], np.cumsum(counts)))[:-1]
-            flat = np.array([number for candidate in candidates for number in candidate], np.int64)
-            per_row = counts[probed]
-            owners = np.repeat(everyone, per_row)
-            within = np.arange(len(owners)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
-            rows.append(owners)
-            definitions.append(flat[np.repeat(starts[probed], per_row) + within])
-    pairs = CandidatePairs(np.concatenate(rows), np.concatenate(definitions))
-    allowed = patterns.in_scope[pairs.definitions]
-    return pairs if allowed.all() else CandidatePairs(pairs.rows[allowed], pairs.definitions[allowed])
-
-
-def _unindexed(frame: Frame, index: Index) -> Mask:
-    """A mask of the rows with a URI that the index holds in percent-encoded form."""
-    probed = np.zeros(len(frame), bool)
-    for section, name in URI_SLOTS & index.slots:
-        column = frame.column(section, name)
-        if column is not None:
-            probed |= frame.once(("not in a URI", name), partial(_not_in_uri, column.text))
-    return probed
-
-
-def _not_in_uri(text: pa.StringArray) -> Mask:
-    return mask_of(pc.match_substring_regex(text, NOT_IN_URI))
-
-
-def _probe(
-    frame: Frame, mask: IndexMask, table: Mapping[tuple[object, ...], list[int]]
-) -> tuple[Rows, list[tuple[int, ...]]]:
-    """For each row the number (from 1) of its candidate list in one table of the index, 0 for none; and the lists."""
-    if not mask:
-        everyone = table.get((), [])
-        return np.ones(len(frame), np.int64), [tuple(everyone)]
-    numbers = {key: place for place, key in enumerate(table, 1)}
-    parts = [_part_keys(frame, part) for part in mask]
-    probed = map(numbers.get, zip(*parts, strict=True), repeat(0))
-    return np.fromiter(probed, np.int64, len(frame)), [tuple(numbers) for numbers in table.values()]
-
-
-def _part_keys(frame: Frame, part: MaskPart) -> Sequence[Any]:
-    """The key of each row for one part of a mask; None where it has none."""
-    column = frame.column(part.section, part.name)
-    if column is None:
-        return [None] * len(frame)
-    if not part.separator:
-        return list(column.text.to_pylist())
-    cut = pc.split_pattern(column.text, part.separator)
-    counts = pc.fill_null(pc.list_value_length(cut), 0).to_numpy(zero_copy_only=False)
-    fits = counts == part.segments if part.segments else counts > max(part.positions)
-    keys: list[Any] = [None] * len(frame)
-    rows = np.flatnonzero(fits)
-    if len(rows):
-        matching = cut.take(pa.array(rows))
-        segments = [pc.list_element(matching, position).to_pylist() for position in part.positions]
-        for row, key in zip(rows.tolist(), zip(*segments, strict=True), strict=True):
-            keys[row] = key
-    return keys
 
 
 # -- comparing values and pairs with patterns -----------------------------------------------------------------------
@@ -249,7 +169,7 @@ def _apply_check(verdict: CandidateFit, check: SlotCheck, column: SlotColumn, ex
     if check.ranks_when_present:
         sure &= present
     if check.uri and not fits.all():  # it may match after the reference has percent-encoded it
-        sure &= fits | ~_not_in_uri(column.text)
+        sure &= fits | ~not_in_uri(column.text)
     if check.lists:  # one member may match; which one a template binds depends on other slots
         sure &= ~mask_of(pc.match_substring(column.text, ",")) | (fits & (not check.segments))
     verdict.certain &= sure | ~verdict.fits

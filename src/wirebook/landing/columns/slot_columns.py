@@ -43,6 +43,11 @@ def mask_of(array: pa.Array | pa.ChunkedArray) -> Mask:
     return np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False), bool)
 
 
+def not_in_uri(text: pa.StringArray) -> Mask:
+    """A mask of the texts that are not valid as a URI or a part of one."""
+    return mask_of(pc.match_substring_regex(text, NOT_IN_URI))
+
+
 def any_of(masks: Iterable[Mask], length: int) -> Mask:
     """The union of masks."""
     return np.asarray(np.logical_or.reduce([np.zeros(length, bool), *masks]))

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from wirebook.landing.chunks import PROBLEM_OUTCOMES, Chunk, Engine, Landed, Numbers
+from wirebook.landing.chunks import PROBLEM_OUTCOMES, UNKNOWN_TABLE, Chunk, Engine, Landed, Numbers
 from wirebook.landing.sources.dataframes import are_events
 from wirebook.landing.sources.lines import Sizes
 from wirebook.landing.sources.splits import FileSplit
@@ -202,7 +202,8 @@ def resolve(engine: Engine, records: DeadLetterRecords, catalogue: str, file_col
         if len(places):
             dead_letters = records.dead_letters.take(pa.array(places)).rename_columns({"_file": file_column})
             tables[name] = _put_back(rows.filter(pa.array(is_dead_letter)), dead_letters)
-            resolved.append(_resolved_rows(dead_letters, name, landed.definitions.get(name), catalogue))
+            definition = landed.info.get(name, UNKNOWN_TABLE).definition
+            resolved.append(_resolved_rows(dead_letters, name, definition, catalogue))
     if rows_of.max(initial=0) > 1:
         raise MessageTwice(f"{int((rows_of > 1).sum())} messages have more than one row")
     none = RESOLVED_SCHEMA.empty_table().rename_columns({"_file": file_column})
@@ -213,8 +214,7 @@ def resolve(engine: Engine, records: DeadLetterRecords, catalogue: str, file_col
         read=len(records.dead_letters),
         outcomes={"matched": int(rows_of.sum()), **outcomes},
         reasons=reasons,
-        definitions={name: xid for name, xid in landed.definitions.items() if name in tables},
-        descriptions=landed.descriptions,
+        info=landed.info,
     )
 
 

@@ -38,7 +38,8 @@ from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.definitions.match.outcome import Outcome
 from wirebook.definitions.match.selection import EndpointScope
-from wirebook.landing.chunks import PROBLEM_OUTCOMES, BlockTables, Chunk, Landed, TableBlock
+from wirebook.landing.chunks import PROBLEM_OUTCOMES, BlockTables, Chunk, Landed, TableBlock, TableInfo
+from wirebook.landing.columns.candidates import CandidateFinder
 from wirebook.landing.columns.events import frame_of_events, frames_of
 from wirebook.landing.columns.frames import Frame
 from wirebook.landing.columns.json_records import JsonRecords
@@ -57,6 +58,8 @@ from wirebook.schema import CompiledSchema, Unsupported
 
 MAX_FINDERS: Final = 64
 """How many kinds of messages, by endpoint, protocol and mode, have a finder of near misses at the same time."""
+DEFERRED_SHARE: Final = 8
+"""Deferred records are matched twice: at most one of so many is deferred."""
 
 
 @dataclass(slots=True)
@@ -66,20 +69,18 @@ class Tally:
 
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     blocks: list[TableBlock] = field(default_factory=list)
-    layouts: dict[str, TableLayout] = field(default_factory=dict)
     dead: list[dict[str, Any]] = field(default_factory=list)
     dead_blocks: list[pa.Table] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
+    deferred: list[Rows] = field(default_factory=list)  # positions in the chunk
     read: int = 0
     empty: int = 0
 
-    def add_block(self, layouts: Sequence[TableLayout], bounds: Rows, rows: pa.Table) -> None:
-        """Add rows of tables that have the same columns, sorted by table."""
-        self.layouts.update((layout.definition, layout) for layout in layouts)
-        self.blocks.append(TableBlock(tuple(layout.definition for layout in layouts), bounds, rows))
-        self.outcomes["matched"] += len(rows)
-        self.read += len(rows)
+    def add_block(self, block: TableBlock) -> None:
+        self.blocks.append(block)
+        self.outcomes["matched"] += len(block.rows)
+        self.read += len(block.rows)
 
     def add_dead_letters(self, block: DeadLetterBlock) -> None:
         self.dead_blocks.append(block.rows)
@@ -87,9 +88,10 @@ class Tally:
         self.reasons.update(block.codes)
         self.read += len(block.rows)
 
-    def landed(self) -> Landed:
+    def landed(self, layout: Callable[[str], TableLayout], info: Mapping[str, TableInfo]) -> Landed:
+        """Everything that was added. `layout` returns that of a table."""
         from_reference = [
-            TableBlock.of(name, pa.Table.from_pylist(rows, schema=self.layouts[name].schema))
+            TableBlock.of(name, pa.Table.from_pylist(rows, schema=layout(name).schema))
             for name, rows in self.rows.items()
         ]
         return Landed(
@@ -101,9 +103,8 @@ class Tally:
             empty=self.empty,
             outcomes=dict(self.outcomes),
             reasons=dict(self.reasons),
-            definitions={xid: xid for xid in self.layouts},
-            descriptions={xid: layout.descriptions for xid, layout in self.layouts.items()},
-            events=frozenset(xid for xid, layout in self.layouts.items() if layout.attributes),
+            info=info,
+            deferred=np.sort(np.concatenate([np.zeros(0, np.int64), *self.deferred])),
         )
 
 
@@ -119,9 +120,12 @@ class CatalogueEngine:
         self.endpoint = endpoint
         self.columns = columns and replace(catalog.options, confluent_prefix=False) == DEFAULT_OPTIONS
         self._layouts: dict[str, TableLayout] = {}
+        self._table_names: dict[int, str] = {}  # by number of a definition
+        self._info: dict[str, TableInfo] = {}
         self._layouts_by_key: dict[Any, TableLayout] = {}
         self._finders: dict[tuple[int, str, bool, str | None], NearMissFinder] = {}
         self._compiled: dict[tuple[int, bool], tuple[Patterns, Rows]] = {}
+        self._candidates: dict[tuple[int, bool], CandidateFinder] = {}
 
     def prepared(self) -> bytes:
         """The engine with its definitions compiled, for other processes that run the same version of Wirebook. To be
@@ -152,6 +156,20 @@ class CatalogueEngine:
             self._layouts[xid] = self._layout(self.catalog.definitions.get(definition.identity, definition))
         return self._layouts[xid]
 
+    def _described_layout(self, xid: str) -> TableLayout:
+        """The table of a definition, which becomes known to those that read the results of this engine."""
+        layout = self.layout(xid)
+        if layout.definition not in self._info:
+            self._info[layout.definition] = TableInfo(layout.definition, layout.descriptions, bool(layout.attributes))
+        return layout
+
+    def _tables_of(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """The tables of definitions, by number."""
+        for number in numbers:
+            if number not in self._table_names:
+                self._table_names[number] = self._described_layout(self._xids[number]).definition
+        return tuple(map(self._table_names.__getitem__, numbers))
+
     def _layout(self, definition: Definition) -> TableLayout:
         """The layout of a definition. Definitions with equal keys share their columns."""
         key = (*layout_key(definition), self.numbers.get(definition.xid, definition.xid))
@@ -172,21 +190,23 @@ class CatalogueEngine:
             for received in messages:
                 yield origin, self.catalog.selector.select(received, self.endpoint)
 
-    def land(self, chunk: Chunk) -> Landed:
-        """The rows and dead letters of a chunk."""
+    def land(self, chunk: Chunk, *, may_defer: bool = False) -> Landed:
+        """The rows and dead letters of a chunk; the few records that match no definition are left if it `may_defer`."""
         tally = Tally()
         rest = np.ones(len(chunk), bool)
-        for block in self.settled(chunk):
+        for block in self.settled(chunk, tally.deferred if may_defer else None):
             rest[block.places] = False
             if isinstance(block, DeadLetterBlock):
                 tally.add_dead_letters(block)
                 continue
             numbers, starts = np.unique(block.numbers, return_index=True)
-            layouts = [self.layout(self._xids[number]) for number in numbers.tolist()]
-            tally.add_block(layouts, np.append(starts, len(block.numbers)), block.rows)
+            names = self._tables_of(numbers.tolist())
+            tally.add_block(TableBlock(names, np.append(starts, len(block.numbers)), block.rows))
+        for places in tally.deferred:
+            rest[places] = False
         for origin, outcome in self.outcomes(chunk.only(rest)):
             self._add(outcome, origin, tally)
-        return tally.landed()
+        return tally.landed(self.layout, self._info)
 
     def _problem_outcome(self, chunk: Chunk, problem: Problem) -> tuple[MessageOrigin, Outcome]:
         """The outcome of a chunk that stands for one dead letter."""
@@ -198,9 +218,13 @@ class CatalogueEngine:
 
     # -- columns ----------------------------------------------------------------------------------------------------
 
-    def settled(self, chunk: Chunk) -> Iterator[RowBlock | DeadLetterBlock]:
+    def settled(self, chunk: Chunk, deferred: list[Rows] | None = None) -> Iterator[RowBlock | DeadLetterBlock]:
         """The messages that the column path decides with certainty: matches in blocks of definitions that share a
-        layout, and dead letters."""
+        layout, and dead letters.
+
+        With `deferred`, the positions of records that match no definition are added to it instead, if a frame has few
+        of them: dead letters of a handful cost as much as those of thousands.
+        """
         if not self.columns or chunk.problem is not None or chunk.numbers is None:
             return
         records = _records(chunk)
@@ -219,7 +243,11 @@ class CatalogueEngine:
                     if len(block.places):
                         yield block
             unmatched = rows.timely(frame, matches.unmatched)
-            if len(unmatched) and not scope.empty:
+            if not len(unmatched) or scope.empty:
+                continue
+            if deferred is not None and len(unmatched) * DEFERRED_SHARE <= len(frame):
+                deferred.append(frame.rows[unmatched])
+            else:
                 yield rows.dead_letters(frame.take(unmatched), self._finder(frame, scope), partial(record_lines, chunk))
 
     def _frames(self, chunk: Chunk, records: RecordColumns) -> Iterator[tuple[Frame, EndpointScope]]:
@@ -242,9 +270,12 @@ class CatalogueEngine:
         return self.layout(xid), self.catalog.schema_of(self.catalog.definitions[xid])
 
     def _matches(self, frame: Frame, scope: EndpointScope) -> FrameMatches:
-        index = self.catalog.selector.index(shows_protocol=frame.shows_protocol)
         patterns, groups = self._patterns(scope, shows_protocol=frame.shows_protocol)
-        return match_frame(frame, index, patterns, groups)
+        key = (id(scope), frame.shows_protocol)
+        if key not in self._candidates:
+            index = self.catalog.selector.index(shows_protocol=frame.shows_protocol)
+            self._candidates[key] = CandidateFinder(index, patterns.in_scope)
+        return match_frame(frame, self._candidates[key], patterns, groups)
 
     def _finder(self, frame: Frame, scope: EndpointScope) -> NearMissFinder:
         """The near misses of a kind of messages, with what it remembers from chunk to chunk."""
@@ -321,8 +352,7 @@ class CatalogueEngine:
         tally.read += 1
         tally.outcomes[outcome.outcome] += 1
         if outcome.matched and outcome.definition is not None:
-            layout = self.layout(outcome.definition)
-            tally.layouts[layout.definition] = layout
+            layout = self._described_layout(outcome.definition)
             tally.rows.setdefault(layout.definition, []).append(table_row(layout, outcome, origin))
             return
         tally.dead.append(dead_letter(outcome, origin))

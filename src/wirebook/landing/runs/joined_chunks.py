@@ -1,8 +1,10 @@
-"""Chunks of small files that land as one: the engine takes milliseconds for a chunk, however few records it has."""
+"""Small chunks that land as one: the engine takes milliseconds for a chunk, however few records it has."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,17 +16,21 @@ __all__ = ["JoinedChunks"]
 MAX_BYTES = 16 << 20
 """Bytes of records that land as one; a chunk that has so many lands alone."""
 MAX_RECORDS = 1 << 16
+T = TypeVar("T")
 
 
-class JoinedChunks:
-    """Chunks that wait to land as one, whose records are numbered from 1. Never empty."""
+class JoinedChunks(Generic[T]):
+    """Chunks that wait to land as one, whose records are numbered from 1. Never empty.
 
-    def __init__(self, first: Chunk) -> None:
-        self.chunks = [first]
+    Shape: `results` has what the caller gave with each chunk.
+    """
+
+    def __init__(self, first: Chunk, result: T) -> None:
+        self.chunks, self.results = [first], [result]
         self._size = _size_of(first)
         self._records = len(first)
 
-    def accept(self, chunk: Chunk) -> bool:
+    def accept(self, chunk: Chunk, result: T) -> bool:
         """Add a chunk, if both are small and have records of the same form."""
         first, size = self.chunks[0], self._size + _size_of(chunk)
         is_alike = (
@@ -37,6 +43,7 @@ class JoinedChunks:
         if not is_alike or size > MAX_BYTES or self._records + len(chunk) > MAX_RECORDS:
             return False
         self.chunks.append(chunk)
+        self.results.append(result)
         self._size, self._records = size, self._records + len(chunk)
         return True
 
@@ -80,6 +87,17 @@ class JoinedChunks:
         blocks = [TableBlock(block.names, block.bounds, restore(block.rows)) for block in landed.blocks]
         restored = replace(landed, tables=BlockTables(blocks), dead_letters=restore(landed.dead_letters))
         return restored, messages.tolist()
+
+    def only(self, places: Numbers) -> Iterator[tuple[Chunk, T]]:
+        """The chunks that have records at some places among all, each with only these, and what was given with it.
+        `places` are ascending."""
+        first = 0
+        for chunk, result in zip(self.chunks, self.results, strict=True):
+            end = first + len(chunk)
+            of_chunk = places[np.searchsorted(places, first) : np.searchsorted(places, end)] - first
+            if len(of_chunk):
+                yield chunk.only(np.isin(np.arange(len(chunk)), of_chunk)), result
+            first = end
 
 
 def _size_of(chunk: Chunk) -> int:

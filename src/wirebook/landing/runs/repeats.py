@@ -126,7 +126,9 @@ class RepeatFinder:
         `read` is the same with the lines of the chunk that was read, of which `raw` returns the records.
         """
         blocks = [*landed.blocks]
-        own = [number for number, block in enumerate(blocks) if block.names[0] in landed.events and len(block.rows)]
+        own = [
+            number for number, block in enumerate(blocks) if len(block.rows) and landed.info[block.names[0]].is_event
+        ]
         if not own:
             return landed
         names = {name: self._column(name) for name in (*PLACE, "_received", "ce_source", "ce_id")}
@@ -205,7 +207,7 @@ class RepeatFinder:
         tables = pa.array(block.names, pa.string()).take(pa.array(np.repeat(np.arange(len(counts)), counts)[is_repeat]))
         sources = {"received": "_received", "source": "ce_source", "id": "ce_id"}
         columns = {name: rows[self._column(sources.get(name, name))] for name in (*PLACE, *sources, "_catalogue")}
-        names = [landed.definitions.get(table) for table in tables.to_pylist()]
+        names = [landed.info[table].definition for table in tables.to_pylist()]
         columns |= {"definition": pa.array(names, pa.string()), "table": tables, "raw": raw}
         typed = [columns[field.name].cast(field.type) for field in REPEATED_SCHEMA]
         return pa.Table.from_arrays(typed, [self._column(field.name) for field in REPEATED_SCHEMA])

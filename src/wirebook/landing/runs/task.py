@@ -23,7 +23,7 @@ import msgspec
 import pyarrow as pa
 
 from wirebook.core.collector import without_collector
-from wirebook.landing.chunks import Chunk, Engine, EngineFactory, Landed, TableBlock
+from wirebook.landing.chunks import UNKNOWN_TABLE, Chunk, Engine, EngineFactory, Landed, TableBlock, TableInfo
 from wirebook.landing.runs.dead_letters import MessageTwice, ReplaySelection, read_dead_letters, resolve
 from wirebook.landing.runs.joined_chunks import JoinedChunks
 from wirebook.landing.runs.manifests import TableEntry
@@ -158,24 +158,21 @@ class _Tally:
     rows: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    definitions: dict[str, str] = field(default_factory=dict)
-    descriptions: dict[str, dict[str, str]] = field(default_factory=dict)
     schemas: dict[bytes, int] = field(default_factory=dict)
     columns: dict[str, int] = field(default_factory=dict)
+    info: dict[str, TableInfo] = field(default_factory=dict)
 
     def add(self, landed: Landed) -> None:
         self.read += landed.read
         self.empty += landed.empty
-        self.rows.update(landed.counts)
-        self.rows[DEAD_LETTERS] += landed.dead_letters.num_rows
         self.outcomes.update(landed.outcomes)
         self.reasons.update(landed.reasons)
-        self.definitions.update(landed.definitions)
-        self.descriptions.update(landed.descriptions)
         for block in (*landed.blocks, TableBlock.of(DEAD_LETTERS, landed.dead_letters)):
-            new = [name for name in block.names if name not in self.columns]
-            if new:
+            for table, count in zip(block.names, block.counts, strict=True):
+                self.rows[table] += count
+            if new := [table for table in block.names if table not in self.columns]:
                 self.note_columns(new, block.rows.schema)
+                self.info |= {table: landed.info[table] for table in new if table in landed.info}
 
     def note_columns(self, tables: Iterable[str], schema: pa.Schema) -> None:
         """Note the columns of tables whose columns are not known yet."""
@@ -184,9 +181,10 @@ class _Tally:
 
     def totals(self) -> dict[str, Any]:
         """The counts as fields of a `TaskResult`."""
-        counts = {name: getattr(self, name) for name in self.__slots__}
+        counts = {name: getattr(self, name) for name in self.__slots__ if name != "info"}
         plain = {name: dict(value) if isinstance(value, dict) else value for name, value in counts.items()}
-        return plain | {"schemas": list(self.schemas)}
+        definitions = {table: info.definition for table, info in self.info.items() if info.definition is not None}
+        return plain | {"schemas": list(self.schemas), "definitions": definitions}
 
 
 def run_task(job: Job, splits: list[FileSplit], number: int = 0) -> TaskResult:
@@ -238,8 +236,8 @@ class Task:
         self._sizes, self._tally, self._progress_file = job.sizes, _Tally(), ProgressFile(job.progress_folder, name)
         self._name, self._prefix = name, f"{job.batch:06d}-{number:04d}-{name[:8]}"
         self._repeats = RepeatFinder(job.repeats, FORMATS[job.format].column) if job.repeats else None
-        self._waiting: JoinedChunks | None = None
-        self._results: list[SplitResult | None] = []  # of the waiting chunks
+        self._waiting: JoinedChunks[SplitResult | None] | None = None
+        self._deferred: JoinedChunks[SplitResult | None] | None = None
 
     def check_target_is_shared(self) -> None:
         """Check that this machine sees what the driver has written to a target that is a folder.
@@ -291,8 +289,8 @@ class Task:
         options = self._job.table_settings.of(xid)
         is_new = table not in self._tables
         day = partition_of(options.partition, schema) if is_new else self._tables[table].traits.day
-        descriptions = self._tally.descriptions.get(table, {})
-        return FileLayout(day, tuple(options.sort or ()), options.row_group_rows, descriptions)
+        info = self._tally.info.get(table, UNKNOWN_TABLE)
+        return FileLayout(day, tuple(options.sort or ()), options.row_group_rows, info.descriptions)
 
     @cached_property
     def _engine(self) -> Engine:
@@ -333,29 +331,39 @@ class Task:
 
         Raises: TaskError (not-conserved)
         """
-        if self._waiting and not self._waiting.accept(chunk):
-            self._land_waiting()
-        if not self._waiting:
-            self._waiting = JoinedChunks(chunk)
-        self._results.append(result)
+        self._tally.bytes_read += chunk.size
+        if self._waiting is None:
+            self._waiting = JoinedChunks(chunk, result)
+        elif not self._waiting.accept(chunk, result):
+            waiting, self._waiting = self._waiting, JoinedChunks(chunk, result)
+            self._land(waiting, may_defer=True)
 
-    def _land_waiting(self) -> None:
+    def _defer(self, chunk: Chunk, result: SplitResult | None) -> None:
+        """Keep records that match no definition, to land together with those of the next chunks.
+
+        Raises: TaskError (not-conserved)
+        """
+        if self._deferred is None:
+            self._deferred = JoinedChunks(chunk, result)
+        elif not self._deferred.accept(chunk, result):
+            deferred, self._deferred = self._deferred, JoinedChunks(chunk, result)
+            self._land(deferred)
+
+    def _land(self, waiting: JoinedChunks[SplitResult | None], *, may_defer: bool = False) -> None:
         """Raises: TaskError (not-conserved)"""
-        if not self._waiting:
-            return
-        waiting, results, self._waiting, self._results = self._waiting, self._results, None, []
         chunk, self.place = waiting.joined(), _place(waiting.chunks)
         with without_collector():
-            landed = self._engine.land(chunk)
+            landed = self._engine.land(chunk, may_defer=may_defer)
         self._check(chunk, landed)
+        for part, result in waiting.only(landed.deferred):
+            self._defer(part, result)
         read = landed
         landed, messages = waiting.restored(landed, FORMATS[self._job.format].column("_file"))
         if self._repeats:
             landed = self._repeats.separate(landed, read, partial(raw_records, chunk))
         self._tally.add(landed)
-        self._tally.bytes_read += chunk.size
         self._stage(landed)
-        for result, count in zip(results, messages, strict=True):
+        for result, count in zip(waiting.results, messages, strict=True):
             if result is not None:
                 result.messages += count
 
@@ -363,10 +371,11 @@ class Task:
         """Raise if the engine lost a record or a message."""
         rows = sum(block.rows.num_rows for block in landed.blocks)
         dead = landed.dead_letters.num_rows
-        if landed.read != rows + dead or landed.read + landed.empty < len(chunk):
+        deferred = len(landed.deferred)
+        if landed.read != rows + dead or landed.read + landed.empty + deferred < len(chunk):
             counts = (
                 f"{len(chunk)} records, {landed.read} messages read, {landed.empty} empty, "
-                f"{rows} landed, {dead} dead letters"
+                f"{rows} landed, {dead} dead letters, {deferred} deferred"
             )
             raise TaskError("not-conserved", f"{self.place}: {counts}")
 
@@ -392,7 +401,7 @@ class Task:
     def _stage(self, landed: Landed) -> None:
         if self._spool:
             for block in landed.blocks:
-                self._spool.add_block(block, landed.definitions)
+                self._spool.add_block(block, landed.info)
             self._spool.add(DEAD_LETTERS, landed.dead_letters)
 
     def finish(self, splits: list[SplitResult], **counts: Any) -> TaskResult:
@@ -400,14 +409,20 @@ class Task:
 
         Raises: TaskError (not-conserved)
         """
-        self._land_waiting()
+        if self._waiting:  # a task of one chunk has nothing to land them with
+            self._land(self._waiting, may_defer=self._deferred is not None)
+        if self._deferred:
+            self._land(self._deferred)
+        self._waiting = self._deferred = None
         files = self._spool.finish() if self._spool else []
         staged = self._spool.staged if self._spool else Counter()
         if self._spool and staged:
             self._tally.note_columns([STAGED], self._spool.staged_schema)
-        for table in [*self._tally.descriptions]:  # what the target knows need not be sent
-            if table in self._tables and self._tables[table].traits.comments == self._tally.descriptions[table]:
-                del self._tally.descriptions[table]
+        counts["descriptions"] = {  # what the target knows need not be sent
+            table: info.descriptions
+            for table, info in self._tally.info.items()
+            if table not in self._tables or self._tables[table].traits.comments != info.descriptions
+        }
         if self._repeats:
             counts |= {"events": self._repeats.encoded(), "late": self._repeats.late}
         self._progress_file.finish(self._tally.read)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from wirebook.landing.chunks import BlockTables, Chunk, Engine, Landed, TableBlock
+from wirebook.landing.chunks import BlockTables, Chunk, Engine, Landed, TableBlock, TableInfo
 from wirebook.landing.columns.record_lines import record_lines
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA
 from wirebook.landing.tables.names import readable_name
@@ -141,10 +141,11 @@ class EvolvingEngine:
         self._partitions, self._may_rewrite = partitions, may_rewrite
         self._changes: dict[str, TableChange] = {}
         self._changing: set[str] = set()
-        self._table_of: dict[str, str] = {}  # definition -> table
+        self._table_of: dict[str, str] = {}  # the table of the target, by that of the engine
+        self._info: dict[str, TableInfo] = {}
 
-    def land(self, chunk: Chunk) -> Landed:
-        landed = self._engine.land(chunk)
+    def land(self, chunk: Chunk, *, may_defer: bool = False) -> Landed:
+        landed = self._engine.land(chunk, may_defer=may_defer)
         if self._names is not None:
             landed = self._renamed(landed, self._names)
         for block in landed.blocks:
@@ -155,16 +156,16 @@ class EvolvingEngine:
 
     def _renamed(self, landed: Landed, names: Mapping[str, str]) -> Landed:
         """The rows in the tables of the target."""
-        new = [xid for xid in landed.definitions.values() if xid not in self._table_of]
-        self._table_of |= {xid: names.get(xid) or readable_name(xid) for xid in new}
-        tables = {name: self._table_of[xid] for name, xid in landed.definitions.items()}
-        blocks = [replace(block, names=tuple(tables[name] for name in block.names)) for block in landed.blocks]
-        definitions = {tables[name]: xid for name, xid in landed.definitions.items()}
-        descriptions = {tables[name]: columns for name, columns in landed.descriptions.items()}
-        events = frozenset(tables[name] for name in landed.events)
-        return replace(
-            landed, tables=BlockTables(blocks), definitions=definitions, descriptions=descriptions, events=events
-        )
+        blocks = []
+        for block in landed.blocks:
+            for name in block.names:
+                if name not in self._table_of:
+                    info = landed.info[name]
+                    xid = info.definition or name
+                    table = self._table_of[name] = names.get(xid) or readable_name(xid)
+                    self._info[table] = info
+            blocks.append(replace(block, names=tuple(map(self._table_of.__getitem__, block.names))))
+        return replace(landed, tables=BlockTables(blocks), info=self._info)
 
     def _followed(self, chunk: Chunk, landed: Landed) -> Landed:
         """The rows with the columns of their tables; rows that conflict become dead letters."""
@@ -217,18 +218,16 @@ def _refuse(chunk: Chunk, landed: Landed, name: str, conflicts: list[ColumnConfl
     """Turn the rows of one table into dead letters."""
     tables = dict(landed.tables)
     rows = tables.pop(name)
-    rejected = _as_dead_letters(chunk, rows, landed.definitions[name], conflicts)
+    rejected = _as_dead_letters(chunk, rows, landed.info[name].definition, conflicts)
     outcomes, reasons = dict(landed.outcomes), dict(landed.reasons)
     outcomes["matched"] -= len(rows)
     outcomes["unsupported"] = outcomes.get("unsupported", 0) + len(rows)
     reasons["columns-changed"] = reasons.get("columns-changed", 0) + len(rows)
     dead = pa.concat_tables([landed.dead_letters, conform(rejected, landed.dead_letters.schema)])
-    definitions = {table: xid for table, xid in landed.definitions.items() if table != name}
-    changed = {"tables": tables, "dead_letters": dead, "definitions": definitions}
-    return replace(landed, outcomes=outcomes, reasons=reasons, **changed)
+    return replace(landed, tables=tables, dead_letters=dead, outcomes=outcomes, reasons=reasons)
 
 
-def _as_dead_letters(chunk: Chunk, rows: pa.Table, definition: str, conflicts: list[ColumnConflict]) -> pa.Table:
+def _as_dead_letters(chunk: Chunk, rows: pa.Table, definition: str | None, conflicts: list[ColumnConflict]) -> pa.Table:
     problems = [_problem(conflict) for conflict in conflicts]
     renamed = {"received": "_received", "protocol": "_protocol", "endpoint": "_endpoint"}
     sources = {name: renamed.get(name, name) for name in DEAD_LETTER_SCHEMA.names}

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from wirebook.landing.chunks import Numbers, TableBlock
+from wirebook.landing.chunks import UNKNOWN_TABLE, Numbers, TableBlock, TableInfo
 from wirebook.landing.stores.locations import (
     Location,
     folders_in,
@@ -106,7 +106,7 @@ class FileLayout(msgspec.Struct, frozen=True):
     day: DayPartition | None = None
     sort: tuple[str, ...] = ()
     row_group_rows: int | None = None
-    descriptions: dict[str, str] | None = None
+    descriptions: Mapping[str, str] | None = None
 
 
 PLAIN: Final = FileLayout()
@@ -501,13 +501,13 @@ class TableSpool:
 
     def add(self, table: str, rows: pa.Table, definition: str | None = None) -> None:
         """Add rows of a table. Only rows with a `definition` (an XID) may be staged."""
-        self.add_block(TableBlock.of(table, rows), {table: definition} if definition is not None else {})
+        self.add_block(TableBlock.of(table, rows), {table: TableInfo(definition)})
 
-    def add_block(self, block: TableBlock, definitions: Mapping[str, str]) -> None:
+    def add_block(self, block: TableBlock, info: Mapping[str, TableInfo]) -> None:
         """Add rows of several tables. Only rows with a definition may be staged."""
         if not block.rows.num_rows:
             return
-        numbers = self._numbers_of(block.names, definitions)
+        numbers = self._numbers_of(block.names, info)
         counts, size = np.diff(block.bounds), block.rows.nbytes
         self._schema_of[numbers] = self._schemas.setdefault(block.rows.schema, len(self._schemas))
         np.add.at(self._rows, numbers, counts)
@@ -531,14 +531,14 @@ class TableSpool:
             self.files += [file.result() for file in self._closing]
         return self.files
 
-    def _numbers_of(self, tables: Sequence[str], definitions: Mapping[str, str]) -> Numbers:
+    def _numbers_of(self, tables: Sequence[str], info: Mapping[str, TableInfo]) -> Numbers:
         """The numbers of tables. New tables get one."""
         for table in tables:
             if table not in self._numbers:
                 self._numbers[table] = len(self._names)
                 self._names.append(table)
-                if table in definitions:
-                    self._definitions[table] = definitions[table]
+                if (definition := info.get(table, UNKNOWN_TABLE).definition) is not None:
+                    self._definitions[table] = definition
         if (new := len(self._names) - len(self._rows)) > 0:
             self._schema_of, self._sizes, self._rows = (
                 np.concatenate([of_tables, np.zeros(new, of_tables.dtype)])
