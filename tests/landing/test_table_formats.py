@@ -270,6 +270,35 @@ def land(workspace: Any, name: str, columns: dict[str, str], **members: Any) -> 
     return workspace.land(engine={"columns": {"a": columns}}, name=name)
 
 
+@pytest.mark.parametrize("name", ["parquet", "delta"])
+def test_texts_alone_have_dictionaries(tmp_path: Path, name: str) -> None:
+    texts = pa.list_(pa.string())
+    columns = {
+        "text": (pa.string(), "a"),
+        "number": (pa.int64(), 1),
+        "at": (pa.timestamp("us", "UTC"), 0),
+        "bytes": (pa.binary(), b"a"),
+        "object": (pa.struct([("a.b", pa.string()), ("n", pa.float64()), ("list", texts)]), {"list": ["a"]}),
+        "list": (pa.list_(pa.struct([("t", texts), ("n", pa.int32())])), [{"t": ["a"], "n": 1}]),
+        "map": (pa.map_(pa.string(), pa.struct([("t", pa.string())])), [("a", {"t": "a"})]),
+    }
+    rows = pa.table({column: pa.array([value], type_) for column, (type_, value) in columns.items()})
+    writer = FORMATS[name].open(tmp_path / "a.parquet", rows.schema)
+    writer.write(rows)
+    writer.close()
+    group = pq.read_metadata(tmp_path / "a.parquet").row_group(0)
+    leaves = [group.column(place) for place in range(group.num_columns)]
+    assert {leaf.path_in_schema for leaf in leaves if leaf.has_dictionary_page} == {
+        "text",
+        "object.a.b",
+        "object.list.list.element",
+        "list.list.element.t.list.element",
+        "map.key_value.key",
+        "map.key_value.value.t",
+    }
+    assert pq.read_table(tmp_path / "a.parquet").to_pylist() == rows.to_pylist()
+
+
 def test_added_field_becomes_a_column(lake: Any) -> None:
     land(lake, "1", FIRST, v=1, s={"a": 1}, l=[{"a": 1}], gone="g")
     land(

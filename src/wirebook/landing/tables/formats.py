@@ -326,7 +326,13 @@ class _ParquetWriter:
     ) -> None:
         self._file, self._row_group_rows, self._summarise = open_output(path), row_group_rows, summarise
         self._footers: list[pq.FileMetaData] = []
-        self._writer = pq.ParquetWriter(self._file, schema, compression="snappy", metadata_collector=self._footers)
+        self._writer = pq.ParquetWriter(
+            self._file,
+            schema,
+            compression="snappy",
+            use_dictionary=[path for field in schema for path in text_paths(field)],
+            metadata_collector=self._footers,
+        )
         self.size, self.statistics = 0, ""
 
     def write(self, rows: pa.Table) -> None:
@@ -336,6 +342,22 @@ class _ParquetWriter:
         self._writer.close()
         self.size, self.statistics = self._file.tell(), self._summarise(self._footers[0])
         self._file.close()
+
+
+def text_paths(field: pa.Field, path: str = "") -> Iterator[str]:
+    """The Parquet paths of the texts in a column. Only these have dictionaries: numbers and times seldom repeat, and to
+    look up each of them costs a fifth of the time to write a file."""
+    kinds, type_, path = pa.types, field.type, f"{path}{field.name}"
+    if kinds.is_string(type_):
+        yield path
+    elif kinds.is_struct(type_):
+        for member in type_:
+            yield from text_paths(member, f"{path}.")
+    elif kinds.is_list(type_):
+        yield from text_paths(type_.value_field.with_name("element"), f"{path}.list.")
+    elif kinds.is_map(type_):
+        yield from text_paths(type_.key_field.with_name("key"), f"{path}.key_value.")
+        yield from text_paths(type_.item_field.with_name("value"), f"{path}.key_value.")
 
 
 def place_files(folder: Location, files: Iterable[Location]) -> None:
@@ -610,15 +632,17 @@ class TableSpool:
     def _gathered(self, tables: Numbers) -> pa.Table:
         """The rows of some tables that have the same columns, table after table.
 
-        Cost: two copies of the rows. Concatenating the slices costs 4 µs for each slice and column, which is more than
-        the rows if thousands of tables have two or three rows in each block.
+        Cost: two copies of the rows, or three of those in blocks that have other rows too. Concatenating the slices
+        costs 4 µs for each slice and column, which is more than the rows if thousands of tables have two or three rows
+        in each block.
         """
         rank = self._rank(tables)
         parts, owners = [], []
         for held in self._blocks:
             ranks, starts, counts = held.take(rank)
             if len(ranks):
-                parts.append(held.block.combine_chunks().take(pa.array(_places(starts, counts))))
+                is_whole = counts.sum() == len(held.block)
+                parts.append(held.block if is_whole else held.block.take(pa.array(_places(starts, counts))))
                 owners.append(np.repeat(ranks, counts))
         self._drop_blocks()
         order = np.argsort(np.concatenate(owners), kind="stable")
