@@ -77,4 +77,4 @@ def landed(catalog: Catalog, endpoint: str | None, *, columns: bool) -> Landed:
 def test_rows_of_alias_land_in_the_table_of_its_target(catalog: Catalog, endpoint: str | None, columns: bool) -> None:
     report = landed(catalog, endpoint, columns=columns)
     assert report.outcomes == {"matched": 3}
-    assert report.definitions == {SOURCE: SOURCE}
+    assert {table: report.info[table].definition for table in report.tables} == {SOURCE: SOURCE}
