@@ -6,6 +6,7 @@ Spec: docs/how-to/table-settings.md#comments
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -38,7 +39,13 @@ def comment_text(text: str) -> str:
 
 def with_comments(schema: pa.Schema, descriptions: Mapping[str, str], key: bytes) -> pa.Schema:
     """The columns with their comments as metadata with this key. `descriptions` has those of the payload's schema."""
-    return pa.schema([_commented(field, descriptions.get(field.name), key) for field in schema])
+    return _with_comments(schema, tuple(descriptions.items()), key)
+
+
+@lru_cache(maxsize=64)  # many tables have the same columns
+def _with_comments(schema: pa.Schema, descriptions: tuple[tuple[str, str], ...], key: bytes) -> pa.Schema:
+    by_name = dict(descriptions)
+    return pa.schema([_commented(field, by_name.get(field.name), key) for field in schema])
 
 
 def _commented(field: pa.Field, description: str | None, key: bytes) -> pa.Field:

@@ -28,13 +28,15 @@ def file_statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
     lowest: dict[str, Any] = {}
     highest: dict[str, Any] = {}
     nulls: dict[str, int] = {}
+    schema, groups = metadata.schema, [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     for position in range(metadata.num_columns):
-        name = metadata.schema.column(position).path
-        if metadata.schema.column(position).max_repetition_level or "." in name:  # nested
+        declared = schema.column(position)
+        name = declared.path
+        if declared.max_repetition_level or "." in name:  # nested
             continue
         if len(nulls) == MAX_COLUMNS:
             break
-        columns = [metadata.row_group(group).column(position) for group in range(metadata.num_row_groups)]
+        columns = [group.column(position) for group in groups]
         statistics = [column.statistics for column in columns]
         if not all(item is not None and item.has_null_count for item in statistics):
             continue
