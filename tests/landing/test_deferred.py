@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.landing.workspace import Workspace
+from tests.landing.workspace import Workspace, engine_calls
 from wirebook.catalog import Catalog
-from wirebook.landing.chunks import Chunk, Landed
 from wirebook.landing.job import catalogue_of
-from wirebook.landing.runs import engine, joined_chunks, task
+from wirebook.landing.runs import engine, joined_chunks
 from wirebook.landing.runs.batches import RunSettings
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.report import Report
@@ -78,19 +77,6 @@ def _pairs(values: list[list[str]] | None) -> list[dict[str, Any]] | None:
     return values and [{"name": name, "value": value.encode()} for name, value in values]
 
 
-def landings(monkeypatch: pytest.MonkeyPatch) -> list[Landed]:
-    """What each call of the engine returns, from now on."""
-    found: list[Landed] = []
-    checked = task.Task._check
-
-    def check(self: task.Task, chunk: Chunk, landed: Landed) -> None:
-        found.append(landed)
-        checked(self, chunk, landed)
-
-    monkeypatch.setattr(task.Task, "_check", check)
-    return found
-
-
 def land(workspace: Workspace, **settings: Any) -> Report:
     own = RunSettings(workspace.runner, engine.engine_for, sizes=Sizes(chunk=1 << 12))
     return land_files(replace(own, **settings), workspace.source, catalogue_of(CATALOG), Target(workspace.to))
@@ -106,15 +92,15 @@ def test_deferred_records_land_as_they_land_at_once(
     for workspace in (later, at_once):
         write_files(workspace.source, form)
     monkeypatch.setattr(joined_chunks, "MAX_RECORDS", limit)
-    calls = landings(monkeypatch)
+    calls = engine_calls(monkeypatch)
     report = land(later)
-    deferred = sum(len(landed.deferred) for landed in calls)
+    deferred = sum(len(landed.deferred) for _, landed in calls)
     assert deferred > 20
     assert len(calls) > 2
     monkeypatch.setattr(engine, "DEFERRED_SHARE", 1 << 40)
     calls.clear()
     other = land(at_once)
-    assert not any(len(landed.deferred) for landed in calls)
+    assert not any(len(landed.deferred) for _, landed in calls)
     assert report.closing_line() == other.closing_line()
     assert report.closing_line()["outcomes"]["unexpected"] > deferred  # half of the last file does not match
     assert later.rows() == at_once.rows()
@@ -126,8 +112,8 @@ def test_single_chunk_defers_nothing(workspace: Workspace, monkeypatch: pytest.M
     write_files(workspace.source, "lines")
     for path in sorted(workspace.source.iterdir())[1:]:
         path.unlink()
-    calls = landings(monkeypatch)
+    calls = engine_calls(monkeypatch)
     land(workspace, sizes=Sizes())
-    [landed] = calls
+    [(_, landed)] = calls
     assert len(landed.dead_letters)
     assert not len(landed.deferred)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.landing.workspace import Workspace
-from wirebook.landing.runs import joined_chunks, task
+from tests.landing.workspace import Workspace, engine_calls
+from wirebook.landing.runs import joined_chunks
 from wirebook.landing.runs.target import Target
 
 COLUMNS = {"columns": {"a": {"n": "int32"}, "c": {"n": "int64"}}, "unknown": ["b"]}
@@ -25,19 +25,6 @@ def write_files(workspace: Workspace) -> None:
     workspace.write("06.empty", b"")
     for name, rows in (("p1", [{"t": "a", "n": 1}]), ("p2", [{"t": "b", "n": 2}]), ("p3", [{"t": "a", "m": 3}])):
         pq.write_table(pa.Table.from_pylist(rows), workspace.write(f"{name}.parquet", b""))
-
-
-def engine_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The number of records of each chunk that reaches the engine, from now on."""
-    lengths: list[int] = []
-    checked = task.Task._check
-
-    def check(self: task.Task, chunk: task.Chunk, landed: task.Landed) -> None:
-        lengths.append(len(chunk))
-        checked(self, chunk, landed)
-
-    monkeypatch.setattr(task.Task, "_check", check)
-    return lengths
 
 
 @pytest.fixture(params=["parquet", "delta", "iceberg"])
@@ -56,13 +43,13 @@ def test_small_files_land_together_as_they_land_alone(
     workspaces: tuple[Workspace, Workspace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together, alone = workspaces
-    lengths = engine_calls(monkeypatch)
+    calls = engine_calls(monkeypatch)
     report = together.land(engine=COLUMNS)
-    assert max(lengths) > 20
+    assert max(len(chunk) for chunk, _ in calls) > 20
     monkeypatch.setattr(joined_chunks, "MAX_RECORDS", 0)
-    lengths.clear()
+    calls.clear()
     assert alone.land(engine=COLUMNS).closing_line() == report.closing_line()
-    assert max(lengths) < 20
+    assert max(len(chunk) for chunk, _ in calls) < 20
     assert report.closing_line()["outcomes"] == {"matched": 43, "unexpected": 20, "malformed": 13, "unsupported": 24}
     assert together.rows() == alone.rows()
     assert Target(together.to).history().ledger == Target(alone.to).history().ledger
@@ -71,8 +58,8 @@ def test_small_files_land_together_as_they_land_alone(
 
 def test_large_chunks_land_alone(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joined_chunks, "MAX_BYTES", 500)
-    lengths = engine_calls(monkeypatch)
+    calls = engine_calls(monkeypatch)
     for number in range(4):
         workspace.write(f"{number}", b'{"t": "a", "n": %d}\n' % number * (100 if number == 2 else 2))
     assert workspace.land().landed == 106
-    assert sorted(lengths) == [2, 4, 100]
+    assert sorted(len(chunk) for chunk, _ in calls) == [2, 4, 100]

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 import pyarrow.parquet as pq
+import pytest
 
 PROJECT = Path(__file__).parents[2]
 STANDIN = Path(__file__).parent / "standin"
@@ -22,6 +23,8 @@ sys.path.insert(0, str(STANDIN))
 
 import standin  # noqa: E402
 
+from wirebook.landing.chunks import Chunk, Landed  # noqa: E402
+from wirebook.landing.runs import task  # noqa: E402
 from wirebook.landing.runs.batches import Catalogue, RunSettings  # noqa: E402
 from wirebook.landing.runs.checks import Tasks  # noqa: E402
 from wirebook.landing.runs.engine import engine_for  # noqa: E402
@@ -33,6 +36,19 @@ from wirebook.landing.runs.task import Job, TaskResult, run_task  # noqa: E402
 from wirebook.landing.stores.locations import folders_in, location_of, parquet_source  # noqa: E402
 from wirebook.landing.tables.all_formats import FORMATS  # noqa: E402
 from wirebook.landing.tables.names import TablePlace  # noqa: E402
+
+
+def engine_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Chunk, Landed]]:
+    """Each chunk that reaches the engine in this process from now on, and what it becomes."""
+    calls: list[tuple[Chunk, Landed]] = []
+    checked = task.Task._check
+
+    def check(self: task.Task, chunk: Chunk, landed: Landed) -> None:
+        calls.append((chunk, landed))
+        checked(self, chunk, landed)
+
+    monkeypatch.setattr(task.Task, "_check", check)
+    return calls
 
 
 class LocalRunner:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from wirebook.definitions.match.index import URI_SLOTS, Index, MaskPart
 from wirebook.definitions.match.index import Mask as IndexMask
 from wirebook.landing.columns.frames import Frame
-from wirebook.landing.columns.slot_columns import Mask, Rows, not_in_uri
+from wirebook.landing.columns.slot_columns import Mask, Rows, distinct, not_in_uri, ragged
 
 __all__ = ["CandidateFinder", "CandidatePairs"]
 
@@ -83,22 +83,17 @@ class _MaskTable:
         self._texts: list[_KeyText] = []
         numbers = np.zeros(len(table), np.int64)
         for texts in zip(*map(_texts_of, table), strict=True):
-            values = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-            combined = numbers * len(values) + np.array([values[text] for text in texts])
-            combinations, numbers = np.unique(combined, return_inverse=True)
+            values, codes = distinct(texts)
+            combinations, numbers = np.unique(numbers * len(values) + codes, return_inverse=True)
             self._texts.append(_KeyText(pa.array(values, pa.string()), combinations))
         candidates = [definitions for _, definitions in sorted(zip(numbers.tolist(), table.values(), strict=True))]
         self._counts = np.array([*map(len, candidates), 0])  # by number of a key; the last is that of no key
-        self._starts = np.cumsum(self._counts) - self._counts
         self._definitions = np.array([*chain.from_iterable(candidates)], np.int64)
 
     def find(self, frame: Frame) -> CandidatePairs:
         """The candidates of all rows."""
-        numbers = self._numbers(frame)
-        counts = self._counts[numbers]
-        rows = np.repeat(np.arange(len(frame)), counts)
-        within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return CandidatePairs(rows, self._definitions[np.repeat(self._starts[numbers], counts) + within])
+        positions, counts = ragged(self._counts, self._numbers(frame))
+        return CandidatePairs(np.repeat(np.arange(len(frame)), counts), self._definitions[positions])
 
     def _numbers(self, frame: Frame) -> Rows:
         """The number of each row's key; that of no key if the table does not have it."""

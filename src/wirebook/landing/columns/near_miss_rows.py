@@ -6,9 +6,9 @@ Spec: docs/semantics.md D49; docs/decisions/0203-dead-letters-by-columns.md
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from wirebook.definitions.compile.fit import preview
 from wirebook.definitions.match.selection import NO_DEFINITION
 from wirebook.landing.columns.frames import Frame
 from wirebook.landing.columns.near_candidates import CONFLICT, Discrepancy, NearCandidate, Place
-from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of
+from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of, distinct, ragged
 from wirebook.landing.columns.value_classes import ValueClasses
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, REASON
 from wirebook.landing.tables.reference_rows import reason
@@ -26,7 +26,6 @@ from wirebook.problems import Problem
 from wirebook.text.preview import MAX_PREVIEW
 
 NEAR: Final = DEAD_LETTER_SCHEMA.field("near").type
-H = TypeVar("H", bound=Hashable)
 
 
 class EncodedSlot(NamedTuple):
@@ -173,29 +172,3 @@ def previews(texts: pa.StringArray) -> pa.StringArray:
 
 def _offsets(counts: Rows) -> pa.Int32Array:
     return pa.array(np.concatenate(([0], np.cumsum(counts))), pa.int32())
-
-
-def ragged(sizes: Sequence[int], chosen: Rows) -> tuple[Rows, Rows]:
-    """The positions of the items of some lists, which are stored one after the other, and the size of each list."""
-    all_sizes = np.array(sizes, np.int64)
-    starts, counts = np.cumsum(all_sizes) - all_sizes, all_sizes[chosen]
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(starts[chosen], counts) + within, counts
-
-
-def distinct(values: Sequence[H], numbers: Rows | None = None) -> tuple[list[H], Rows]:
-    """The distinct values, and the number of each value. With `numbers`, which are positions in `values`, the number of
-    the value at each."""
-    known: dict[H, int] = {}
-    codes = np.array([known.setdefault(value, len(known)) for value in values], np.int64)
-    return list(known), codes if numbers is None else codes[numbers]
-
-
-def grouped(columns: Sequence[Rows]) -> tuple[Rows, Rows]:
-    """The first row of each distinct combination of numbers, and the number of each row's combination."""
-    combined = columns[0]
-    for column in columns[1:]:
-        if column.max(initial=0):
-            combined = np.unique(combined, return_inverse=True)[1] * (int(column.max()) + 1) + column
-    _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
-    return first, inverse

@@ -48,13 +48,10 @@ from wirebook.landing.columns.near_miss_rows import (
     EncodedSlot,
     NearMissRows,
     Slots,
-    distinct,
-    grouped,
     near_miss_rows,
-    ragged,
 )
 from wirebook.landing.columns.placeholder_conflicts import ConflictFinder
-from wirebook.landing.columns.slot_columns import Mask, Rows, mask_of
+from wirebook.landing.columns.slot_columns import Mask, Rows, distinct, grouped, mask_of, ragged
 from wirebook.landing.columns.value_classes import ValueClasses
 from wirebook.schema.json_lines import decode_column
 from wirebook.text.json import MAX_DEPTH

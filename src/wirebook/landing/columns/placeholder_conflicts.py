@@ -30,9 +30,9 @@ from wirebook.landing.columns.near_candidates import (
     SlotConstraint,
     discrepancy_of,
 )
-from wirebook.landing.columns.near_miss_rows import Slots, distinct, previews
+from wirebook.landing.columns.near_miss_rows import Slots, previews
 from wirebook.landing.columns.patterns import SlotCheck
-from wirebook.landing.columns.slot_columns import Rows, mask_of
+from wirebook.landing.columns.slot_columns import Rows, distinct, mask_of
 
 MIN_BY_COLUMNS: Final = 32
 """How many messages must contradict templates of the same structure to be compared by columns."""

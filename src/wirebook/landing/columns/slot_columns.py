@@ -5,12 +5,12 @@ A row that a column cannot decide is `doubtful`; the reference reads it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import repeat
 from operator import is_
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from wirebook.landing.tables.layout import INSTANT
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
+H = TypeVar("H", bound=Hashable)
 
 # Printable ASCII, which every check on texts accepts. A column with any other byte is checked row by row.
 FIRST_PRINTABLE, LAST_PRINTABLE = 0x20, 0x7E
@@ -56,6 +57,32 @@ def any_of(masks: Iterable[Mask], length: int) -> Mask:
 def codes_of(encoded: pa.DictionaryArray) -> Rows:
     """The position of each value in the dictionary, from 1; 0 for null."""
     return np.asarray(pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False), np.int64)
+
+
+def ragged(sizes: Sequence[int] | Rows, chosen: Rows) -> tuple[Rows, Rows]:
+    """The positions of the items of some lists, which are stored one after the other, and the size of each list."""
+    all_sizes = np.array(sizes, np.int64)
+    starts, counts = np.cumsum(all_sizes) - all_sizes, all_sizes[chosen]
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(starts[chosen], counts) + within, counts
+
+
+def distinct(values: Sequence[H], numbers: Rows | None = None) -> tuple[list[H], Rows]:
+    """The distinct values, and the number of each value. With `numbers`, which are positions in `values`, the number of
+    the value at each."""
+    known: dict[H, int] = {}
+    codes = np.array([known.setdefault(value, len(known)) for value in values], np.int64)
+    return list(known), codes if numbers is None else codes[numbers]
+
+
+def grouped(columns: Sequence[Rows]) -> tuple[Rows, Rows]:
+    """The first row of each distinct combination of numbers, and the number of each row's combination."""
+    combined = columns[0]
+    for column in columns[1:]:
+        if column.max(initial=0):
+            combined = np.unique(combined, return_inverse=True)[1] * (int(column.max()) + 1) + column
+    _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+    return first, inverse
 
 
 def texts(values: Sequence[Any]) -> tuple[pa.StringArray, Mask]:

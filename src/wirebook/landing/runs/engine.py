@@ -104,7 +104,7 @@ class Tally:
             outcomes=dict(self.outcomes),
             reasons=dict(self.reasons),
             info=info,
-            deferred=np.sort(np.concatenate([np.zeros(0, np.int64), *self.deferred])),
+            deferred=np.concatenate([np.zeros(0, np.int64), *self.deferred]),
         )
 
 

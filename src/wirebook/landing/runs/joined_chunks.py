@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from wirebook.landing.chunks import BlockTables, Chunk, Landed, Numbers, TableBlock
 
-__all__ = ["JoinedChunks"]
+__all__ = ["ChunkQueue", "JoinedChunks"]
 
 MAX_BYTES = 16 << 20
 """Bytes of records that land as one; a chunk that has so many lands alone."""
@@ -89,15 +89,37 @@ class JoinedChunks(Generic[T]):
         return restored, messages.tolist()
 
     def only(self, places: Numbers) -> Iterator[tuple[Chunk, T]]:
-        """The chunks that have records at some places among all, each with only these, and what was given with it.
-        `places` are ascending."""
-        first = 0
-        for chunk, result in zip(self.chunks, self.results, strict=True):
-            end = first + len(chunk)
-            of_chunk = places[np.searchsorted(places, first) : np.searchsorted(places, end)] - first
-            if len(of_chunk):
-                yield chunk.only(np.isin(np.arange(len(chunk)), of_chunk)), result
-            first = end
+        """The chunks that have records at some places among all, each with only these, and what was given with it."""
+        starts = np.cumsum([0, *map(len, self.chunks)])
+        chunk_of = np.searchsorted(starts, places, side="right") - 1
+        for number in np.unique(chunk_of).tolist():
+            chunk = self.chunks[number]
+            chosen = np.zeros(len(chunk), bool)
+            chosen[places[chunk_of == number] - starts[number]] = True
+            yield chunk.only(chosen), self.results[number]
+
+
+class ChunkQueue(Generic[T]):
+    """Joins chunks until the next one cannot land with them."""
+
+    def __init__(self) -> None:
+        self._joined: JoinedChunks[T] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self._joined is None
+
+    def add(self, chunk: Chunk, result: T) -> JoinedChunks[T] | None:
+        """Add a chunk; returns the chunks before it, which have to land now, if it cannot land with them."""
+        if self._joined is not None and self._joined.accept(chunk, result):
+            return None
+        before, self._joined = self._joined, JoinedChunks(chunk, result)
+        return before
+
+    def take(self) -> JoinedChunks[T] | None:
+        """The chunks in the queue, which is empty then; None if it was."""
+        joined, self._joined = self._joined, None
+        return joined
 
 
 def _size_of(chunk: Chunk) -> int:

@@ -25,7 +25,7 @@ import pyarrow as pa
 from wirebook.core.collector import without_collector
 from wirebook.landing.chunks import UNKNOWN_TABLE, Chunk, Engine, EngineFactory, Landed, TableBlock, TableInfo
 from wirebook.landing.runs.dead_letters import MessageTwice, ReplaySelection, read_dead_letters, resolve
-from wirebook.landing.runs.joined_chunks import JoinedChunks
+from wirebook.landing.runs.joined_chunks import ChunkQueue, JoinedChunks
 from wirebook.landing.runs.manifests import TableEntry
 from wirebook.landing.runs.offsets import Offsets
 from wirebook.landing.runs.repeats import RepeatFinder, RepeatSearch
@@ -236,8 +236,8 @@ class Task:
         self._sizes, self._tally, self._progress_file = job.sizes, _Tally(), ProgressFile(job.progress_folder, name)
         self._name, self._prefix = name, f"{job.batch:06d}-{number:04d}-{name[:8]}"
         self._repeats = RepeatFinder(job.repeats, FORMATS[job.format].column) if job.repeats else None
-        self._waiting: JoinedChunks[SplitResult | None] | None = None
-        self._deferred: JoinedChunks[SplitResult | None] | None = None
+        self._waiting: ChunkQueue[SplitResult | None] = ChunkQueue()
+        self._deferred: ChunkQueue[SplitResult | None] = ChunkQueue()  # of records that match no definition
 
     def check_target_is_shared(self) -> None:
         """Check that this machine sees what the driver has written to a target that is a folder.
@@ -332,31 +332,21 @@ class Task:
         Raises: TaskError (not-conserved)
         """
         self._tally.bytes_read += chunk.size
-        if self._waiting is None:
-            self._waiting = JoinedChunks(chunk, result)
-        elif not self._waiting.accept(chunk, result):
-            waiting, self._waiting = self._waiting, JoinedChunks(chunk, result)
-            self._land(waiting, may_defer=True)
+        if before := self._waiting.add(chunk, result):
+            self._land(before, may_defer=True)
 
-    def _defer(self, chunk: Chunk, result: SplitResult | None) -> None:
-        """Keep records that match no definition, to land together with those of the next chunks.
+    def _land(self, waiting: JoinedChunks[SplitResult | None], *, may_defer: bool = False) -> None:
+        """Land chunks as one. Records that the engine defers wait for those of the next chunks.
 
         Raises: TaskError (not-conserved)
         """
-        if self._deferred is None:
-            self._deferred = JoinedChunks(chunk, result)
-        elif not self._deferred.accept(chunk, result):
-            deferred, self._deferred = self._deferred, JoinedChunks(chunk, result)
-            self._land(deferred)
-
-    def _land(self, waiting: JoinedChunks[SplitResult | None], *, may_defer: bool = False) -> None:
-        """Raises: TaskError (not-conserved)"""
         chunk, self.place = waiting.joined(), _place(waiting.chunks)
         with without_collector():
             landed = self._engine.land(chunk, may_defer=may_defer)
         self._check(chunk, landed)
         for part, result in waiting.only(landed.deferred):
-            self._defer(part, result)
+            if before := self._deferred.add(part, result):
+                self._land(before)
         read = landed
         landed, messages = waiting.restored(landed, FORMATS[self._job.format].column("_file"))
         if self._repeats:
@@ -409,11 +399,10 @@ class Task:
 
         Raises: TaskError (not-conserved)
         """
-        if self._waiting:  # a task of one chunk has nothing to land them with
-            self._land(self._waiting, may_defer=self._deferred is not None)
-        if self._deferred:
-            self._land(self._deferred)
-        self._waiting = self._deferred = None
+        if last := self._waiting.take():
+            self._land(last, may_defer=not self._deferred.is_empty)  # else they would land alone
+        if deferred := self._deferred.take():
+            self._land(deferred)
         files = self._spool.finish() if self._spool else []
         staged = self._spool.staged if self._spool else Counter()
         if self._spool and staged:

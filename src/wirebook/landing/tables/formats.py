@@ -330,7 +330,7 @@ class _ParquetWriter:
             self._file,
             schema,
             compression="snappy",
-            use_dictionary=[path for field in schema for path in text_paths(field)],
+            use_dictionary=[path for field in schema for path in _text_paths(field)],
             metadata_collector=self._footers,
         )
         self.size, self.statistics = 0, ""
@@ -344,7 +344,7 @@ class _ParquetWriter:
         self._file.close()
 
 
-def text_paths(field: pa.Field, path: str = "") -> Iterator[str]:
+def _text_paths(field: pa.Field, path: str = "") -> Iterator[str]:
     """The Parquet paths of the texts in a column. Only these have dictionaries: numbers and times seldom repeat, and to
     look up each of them costs a fifth of the time to write a file."""
     kinds, type_, path = pa.types, field.type, f"{path}{field.name}"
@@ -352,12 +352,12 @@ def text_paths(field: pa.Field, path: str = "") -> Iterator[str]:
         yield path
     elif kinds.is_struct(type_):
         for member in type_:
-            yield from text_paths(member, f"{path}.")
+            yield from _text_paths(member, f"{path}.")
     elif kinds.is_list(type_):
-        yield from text_paths(type_.value_field.with_name("element"), f"{path}.list.")
+        yield from _text_paths(type_.value_field.with_name("element"), f"{path}.list.")
     elif kinds.is_map(type_):
-        yield from text_paths(type_.key_field.with_name("key"), f"{path}.key_value.")
-        yield from text_paths(type_.item_field.with_name("value"), f"{path}.key_value.")
+        yield from _text_paths(type_.key_field.with_name("key"), f"{path}.key_value.")
+        yield from _text_paths(type_.item_field.with_name("value"), f"{path}.key_value.")
 
 
 def place_files(folder: Location, files: Iterable[Location]) -> None:
