@@ -190,6 +190,8 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.rename(partial, path)
         sync_folder(path.parent)
     except OSError as error:
+        with suppress(OSError):
+            partial.unlink()
         raise WirebookError(_unwritable(path, error)) from error
 
 

@@ -109,7 +109,7 @@ class DeltaFormat(ParquetFormat):
                 if end.append(batch, _actions(folder, files, traits.day), schema, traits):
                     self._ends[folder] = end
                     if end.has_checkpoint:
-                        self._checkpoints.request(folder)
+                        self._checkpoints.request(folder, end.version)
                     return
             try:
                 table = DeltaTable(str(folder), storage_options=STORAGE)

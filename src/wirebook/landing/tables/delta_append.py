@@ -22,7 +22,7 @@ import orjson
 import pyarrow as pa
 
 from wirebook.landing.stores.records import sync_folder, write_durably
-from wirebook.landing.tables.delta_checkpoints import has_checkpoint
+from wirebook.landing.tables.delta_checkpoints import has_checkpoint, log_file
 from wirebook.landing.tables.formats import TableTraits
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ WRITER_VERSION: Final = 2
 
 
 class LogEnd:
-    """The end of the log of a table: its last version, which has the batch `batch`."""
+    """The end of the log of a table: its last `version`, which has the batch `batch`."""
 
     def __init__(self, log: Path, table: DeltaTable, batch: int, schema: pa.Schema, traits: TableTraits) -> None:
         self._configuration = table.metadata().configuration
         self._log, self._batch, self._schema, self._traits = log, batch, schema, traits
-        self._version = table.version()
-        self._identity = _identity(self._path(self._version))
+        self.version = table.version()
+        self._identity = _identity(log_file(self._log, self.version))
 
     @staticmethod
     def of(log: Path, table: DeltaTable, batch: int, schema: pa.Schema, traits: TableTraits) -> LogEnd | None:
@@ -61,11 +61,11 @@ class LogEnd:
 
         Raises: OSError
         """
-        if self._identity is None or _identity(self._path(self._version)) != self._identity:
+        if self._identity is None or _identity(log_file(self._log, self.version)) != self._identity:
             return False
         if batch <= self._batch:
             return True
-        version = self._version + 1
+        version = self.version + 1
         if traits != self._traits or not schema.equals(self._schema, check_metadata=True):
             return False
         information = {
@@ -77,18 +77,15 @@ class LogEnd:
         }
         entries = [{"commitInfo": information}, {"txn": {"appId": APPLICATION, "version": batch}}]
         lines = map(orjson.dumps, [*entries, *({"add": action} for action in actions)])
-        if not _create(self._path(version), b"\n".join(lines)):
+        if not _create(log_file(self._log, version), b"\n".join(lines)):
             return False
-        self._batch, self._version, self._identity = batch, version, _identity(self._path(version))
+        self._batch, self.version, self._identity = batch, version, _identity(log_file(self._log, version))
         return True
 
     @property
     def has_checkpoint(self) -> bool:
         """Whether the last version gets a checkpoint."""
-        return has_checkpoint(self._log.parent.name, self._version, self._configuration)
-
-    def _path(self, version: int) -> Path:
-        return self._log / f"{version:020}.json"
+        return has_checkpoint(self._log.parent.name, self.version, self._configuration)
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:

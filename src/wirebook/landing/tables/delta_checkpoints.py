@@ -5,25 +5,52 @@ Spec: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#checkpoints; doc
 
 from __future__ import annotations
 
+import time
 import zlib
+from bisect import bisect_left
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import RETRY_OPTIONS
+from wirebook.landing.stores.records import write_atomically
+from wirebook.problems import WirebookError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-__all__ = ["STORAGE", "Checkpoints", "has_checkpoint", "write_checkpoint"]
+__all__ = ["STORAGE", "Checkpoints", "extend_checkpoint", "has_checkpoint", "log_file", "write_checkpoint"]
 
 STORAGE: Final = {"allow_http": "true", **RETRY_OPTIONS}
 """Options of the object store; credentials and addresses come from the environment or the instance."""
 CHECKPOINT_INTERVAL: Final = 100
 """How many versions are between two checkpoints, unless the table says otherwise."""
+LAST_CHECKPOINT: Final = "_last_checkpoint"
+LOG_RETENTION: Final = timedelta(days=30)
+"""How long files of the log are kept, unless the table says otherwise."""
+OTHER_CHECKPOINTS: Final = (
+    "delta.checkpoint.",
+    "delta.checkpointPolicy",
+    "delta.enableExpiredLogCleanup",
+    "delta.logRetentionDuration",
+)
+"""Properties of a table, or their prefixes, that change its checkpoints or what is deleted with them."""
+ADD_FIELDS: Final = {"path", "partitionValues", "size", "modificationTime", "dataChange", "stats"}
+
+
+def log_file(log: Path, version: int) -> Path:
+    """The transaction that makes a version of a table."""
+    return log / f"{version:020}.json"
 
 
 def has_checkpoint(folder: str, version: int, configuration: Mapping[str, str | None]) -> bool:
@@ -52,20 +79,107 @@ class Checkpoints:
     def _thread(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(1, "wirebook-checkpoints")
 
-    def request(self, folder: Location) -> None:
-        """Have a checkpoint written of the version that the table has then. One that fails is left to the next."""
+    def request(self, folder: Location, appended: int | None = None) -> None:
+        """Have a checkpoint written of the version `appended`, which only adds files, or of the version that the table
+        has then. One that fails is left to the next."""
         self._requested = {table: written for table, written in self._requested.items() if not written.done()}
         if folder not in self._requested:
-            self._requested[folder] = self._thread.submit(_checkpoint, folder)
+            self._requested[folder] = self._thread.submit(_checkpoint, folder, appended)
 
     def wait(self) -> None:
         """Wait for the checkpoints that are not written yet. The end of the process does so, too."""
         wait(self._requested.values())
 
 
-def _checkpoint(folder: Location) -> None:
+def _checkpoint(folder: Location, appended: int | None) -> None:
     from deltalake import DeltaTable  # noqa: PLC0415 (an extra)
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
-    with suppress(DeltaError, OSError):
+    with suppress(DeltaError, OSError, WirebookError):
+        if isinstance(folder, Path) and appended is not None and extend_checkpoint(folder / "_delta_log", appended):
+            return
         write_checkpoint(DeltaTable(str(folder), storage_options=STORAGE))
+
+
+# -- checkpoints without `deltalake` ----------------------------------------------------------------------------------
+
+
+def extend_checkpoint(log: Path, version: int) -> bool:
+    """Write the checkpoint of a version: the one before it, and the files that were added since.
+
+    Returns False, and writes nothing, if `deltalake` has to do it: there is no checkpoint before it, or one of another
+    kind; a version since does more than add files; or files of the log are older than their retention.
+
+    Raises: OSError, unwritable-target
+    """
+    last = _last_checkpoint(log)
+    if last is None or _is_due_for_cleanup(log, version):
+        return False
+    if last >= version:  # another program has written a later one
+        return True
+    before = pq.ParquetFile(_checkpoint_file(log, last)).read()
+    since = _appended(log, range(last + 1, version + 1)) if _is_plain(before) else None
+    if since is None:
+        return False
+    added, transactions = since
+    replaced = (("add", "path", added), ("remove", "path", added), ("txn", "appId", transactions))
+    for action, member, values in replaced:
+        known = pc.is_in(pc.struct_field(before[action], member), pa.array(values, pa.string()))
+        before = before.filter(pc.invert(known))
+    actions = [*({"add": add} for add in added.values()), *({"txn": txn} for txn in transactions.values())]
+    after = pa.concat_tables([before, pa.Table.from_pylist(actions, before.schema)])
+    sink = pa.BufferOutputStream()
+    pq.write_table(after, sink, compression="snappy")
+    write_atomically(_checkpoint_file(log, version), sink.getvalue())
+    write_atomically(log / LAST_CHECKPOINT, orjson.dumps({"version": version, "size": len(after)}))
+    return True
+
+
+def _checkpoint_file(log: Path, version: int) -> Path:
+    return log / f"{version:020}.checkpoint.parquet"
+
+
+def _last_checkpoint(log: Path) -> int | None:
+    """The version of the last checkpoint; None if there is none that is one file."""
+    try:
+        last = orjson.loads((log / LAST_CHECKPOINT).read_bytes())
+        is_one_file = _checkpoint_file(log, last["version"]).exists() and not {"parts", "v2Checkpoint"} & last.keys()
+    except (FileNotFoundError, ValueError, KeyError):
+        return None
+    return int(last["version"]) if is_one_file else None
+
+
+def _is_due_for_cleanup(log: Path, version: int) -> bool:
+    """Whether the first file of the log is a day older than its retention. Files are deleted from the first one on, so
+    that the first is found by bisection."""
+    first = bisect_left(range(version), True, key=lambda number: log_file(log, number).exists())
+    age = time.time() - log_file(log, first).stat().st_mtime
+    return age > (LOG_RETENTION + timedelta(days=1)).total_seconds()
+
+
+def _is_plain(checkpoint: pa.Table) -> bool:
+    """Whether a checkpoint has all actions in its own columns, and the table has no settings for checkpoints."""
+    columns = {column: {*checkpoint[column].type.names} for column in checkpoint.column_names}
+    if not columns["add"] >= ADD_FIELDS or any(name.endswith("_parsed") for name in columns["add"]):
+        return False
+    if any(len(checkpoint[name].drop_null()) for name in {"sidecar", "checkpointMetadata"} & columns.keys()):
+        return False
+    (metadata,) = checkpoint["metaData"].drop_null().to_pylist()
+    return not any(name.startswith(OTHER_CHECKPOINTS) for name, _ in metadata["configuration"])
+
+
+def _appended(log: Path, versions: range) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The files that some versions add, by path, and their transactions, by application; None if they do more."""
+    added: dict[str, Any] = {}
+    transactions: dict[str, Any] = {}
+    for version in versions:
+        for line in log_file(log, version).read_bytes().splitlines():
+            for action, value in orjson.loads(line).items():
+                members = {name: member for name, member in value.items() if member is not None}
+                if action == "add" and members.keys() <= ADD_FIELDS:
+                    added[members["path"]] = members | {"partitionValues": [*members["partitionValues"].items()]}
+                elif action == "txn":
+                    transactions[members["appId"]] = members
+                elif action != "commitInfo":
+                    return None
+    return added, transactions
