@@ -17,6 +17,8 @@ A fence is an example when a word behind its language says so:
     ```sh by=.ci/run    not run here: that file has each of its lines
     ```python run       run by Python, there
     ```sql run          run by DuckDB, there
+    ```sql run database=FILE
+                        the same, in this database
     ```text out         what the fence before prints; ``...`` stands for any text
     ```json file=NAME   written to that file there (any language)
 
@@ -52,8 +54,9 @@ FENCE = re.compile(r"^```(?P<language>\w+)(?P<words>[^\n]*)\n(?P<body>.*?)^```$"
 SECONDS = 600
 SQL = """
 import duckdb, sys
+connection = duckdb.connect(sys.argv[2])
 for statement in duckdb.extract_statements(sys.argv[1]):
-    found = duckdb.sql(statement.query)
+    found = connection.sql(statement.query)
     print(found) if found is not None else None
 """
 
@@ -207,7 +210,7 @@ def command_of(fence: Fence) -> list[str]:
     commands = {
         "sh": ["sh", "-e", "-c", fence.body],
         "python": [sys.executable, "-c", fence.body],
-        "sql": [sys.executable, "-c", SQL, fence.body],
+        "sql": [sys.executable, "-c", SQL, fence.body, fence.word("database", ":memory:")],
     }
     return commands[fence.language]
 

@@ -64,6 +64,12 @@ def test_files_are_written_and_languages_run(tmp_path: Path) -> None:
     )
 
 
+def test_sql_runs_in_the_named_database(tmp_path: Path) -> None:
+    create = "~~~sql run database=a.duckdb\nCREATE TABLE t AS SELECT 41 + 1 AS n;\n~~~\n\n"
+    query = "~~~sql run database=a.duckdb\nSELECT n FROM t;\n~~~\n\n~~~text out\n...42...\n~~~\n"
+    assert (run_page(tmp_path, create + query) / "a.duckdb").exists()
+
+
 SERVER = """
 import socket
 with socket.create_server(("127.0.0.1", 65000)) as server:
