@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -435,6 +436,18 @@ def test_second_concurrent_run_is_rejected(workspace: Any) -> None:
     workspace.land(at=second)
     assert refused == ["target-locked"]
     workspace.check_conserved(3)
+
+
+def test_file_system_without_locks_is_rejected(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As NFS answers without a lock service; no file system of a test machine does."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    workspace.write("a", lines(3))
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(WirebookError, match=r"unwritable-target: .*/_wirebook/lock': No locks available"):
+        workspace.land()
 
 
 def test_engine_fault_names_the_place(workspace: Any) -> None:

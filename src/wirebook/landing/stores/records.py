@@ -169,6 +169,8 @@ class FolderRecords:
                 owner = os.pread(fd, 100, 0).decode(errors="replace").strip() or "unknown"
                 message = f"another run (process {owner}) is writing to '{self._root}'"
                 raise WirebookError(Problem("target-locked", message, hint="wait until it has ended")) from error
+            except OSError as error:  # a network file system without locks
+                raise WirebookError(_unwritable(self._root / "_wirebook/lock", error)) from error
             try:
                 os.ftruncate(fd, 0)
                 os.pwrite(fd, f"{os.getpid()} on {os.uname().nodename}\n".encode(), 0)
