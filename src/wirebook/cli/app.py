@@ -47,7 +47,7 @@ COMMANDS: dict[str, Command] = {
     "transform": Command("wirebook.cli.transform", "transform", "Convert captured messages to another definition."),
     "land": Command("wirebook.cli.land", "land", "Land captured messages as a typed table per definition."),
     "capture": Command("wirebook.cli.capture", "capture", "Receive messages of endpoints and write them as captures."),
-    "stream": Command("wirebook.cli.stream", "stream", "Land what a Kafka endpoint sends, as it arrives."),
+    "stream": Command("wirebook.cli.stream", "stream", "Land messages of Kafka and NATS JetStream as they arrive."),
     "replay": Command("wirebook.cli.replay", "replay", "Land dead letters that match a corrected catalogue."),
     "show": Command("wirebook.cli.land", "show", "Show the tables of a target folder and their first rows."),
     "views": Command("wirebook.cli.views", "views", "Print SQL views of the tables, for DuckDB or Spark."),

@@ -118,7 +118,8 @@ def stream(  # noqa: PLR0917 (options)
         bool, typer.Option("--json", help="Print one JSON object per batch, and one with the sum of all batches.")
     ] = False,
 ) -> int:
-    """Land what an endpoint sends: one typed table per definition, and dead letters with their reasons.
+    """Land what a Kafka or NATS JetStream endpoint sends: one typed table per definition, and dead letters with their
+    reasons.
 
     Runs until it is stopped. Ctrl-C and SIGTERM finish the current batch; the next run continues where this one
     stopped. The catalogue is read again when it changes.
