@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -127,9 +128,20 @@ def test_webhook_handshake_names_the_allowed_origin_and_rate(running: GatewayPro
     good = client.options("/hooks", headers={"WebHook-Request-Origin": "good.example", "WebHook-Request-Rate": "120"})
     assert good.status_code == 200
     assert (good.headers["webhook-allowed-origin"], good.headers["webhook-allowed-rate"]) == ("good.example", "3000")
-    bad = client.options("/hooks", headers={"WebHook-Request-Origin": "bad.example"})
-    assert (bad.status_code, bad.headers.get("webhook-allowed-origin")) == (200, None)
     assert good.headers["allow"] == "POST, OPTIONS"
+
+
+def test_other_origins_get_no_permission_and_no_callback(running: GatewayProcess, client: httpx.Client) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as callback:
+        url = f"https://127.0.0.1:{callback.getsockname()[1]}/confirm"
+        headers = {"WebHook-Request-Origin": "bad.example", "WebHook-Request-Callback": url}
+        answer = client.options("/hooks", headers=headers)
+        assert (answer.status_code, answer.headers["allow"]) == (200, "POST, OPTIONS")
+        assert not [name for name in answer.headers if name.startswith("webhook-")]
+        running.stop()
+        callback.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            callback.accept()
 
 
 def test_segments_can_be_landed(running: GatewayProcess, catalog: Path, client: httpx.Client, tmp_path: Path) -> None:
