@@ -15,8 +15,10 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from textwrap import dedent
+from typing import Any, get_overloads, is_typeddict
 
 from wirebook.catalog import Catalog
 from wirebook.cli.app import COMMANDS, load_command
@@ -25,11 +27,15 @@ from wirebook.definitions.explain.explanation import Comparison, Explanation
 from wirebook.definitions.explain.payload_faults import PayloadFault, PayloadReport
 from wirebook.definitions.match.options import MatchOptions
 from wirebook.definitions.match.outcome import NearMiss, Outcome
-from wirebook.landing.job import land
+from wirebook.landing.job import LandOptions, RunOptions, land, replay
+from wirebook.landing.maintenance import Upkeep, UpkeepOptions, maintain
+from wirebook.landing.report.html import write_report
 from wirebook.landing.runs.report import Report
 from wirebook.problems import CODES, Problem, WirebookError, codes
 from wirebook.problems.rules import Rule, rules
 from wirebook.schema import DecodedPayload
+from wirebook.spark import job as spark_job
+from wirebook.spark import views
 from wirebook.spark.matching import match
 from wirebook.spark.session import session
 
@@ -99,21 +105,40 @@ PUBLIC: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ("wirebook.problems", Problem, ("severity", "reason", "to_dict")),
     ("wirebook.problems", WirebookError, ()),
     ("wirebook.landing", land, ()),
+    ("wirebook.landing", replay, ()),
+    ("wirebook.landing.job", RunOptions, ()),
+    ("wirebook.landing.job", LandOptions, ()),
     ("wirebook.landing.runs.report", Report, ("landed", "dead_lettered", "closing_line")),
+    ("wirebook.landing.report.html", write_report, ()),
+    ("wirebook.landing.maintenance", maintain, ()),
+    ("wirebook.landing.maintenance", UpkeepOptions, ()),
+    ("wirebook.landing.maintenance", Upkeep, ()),
     ("wirebook.spark", match, ()),
+    ("wirebook.spark", spark_job.land, ()),
+    ("wirebook.spark", spark_job.land_batch, ()),
+    ("wirebook.spark", spark_job.replay, ()),
+    ("wirebook.spark.job", spark_job.FrameOptions, ()),
+    ("wirebook.spark.job", spark_job.StreamOptions, ()),
+    ("wirebook.spark", views.table, ()),
+    ("wirebook.spark.views", views.view_statements, ()),
     ("wirebook.spark.session", session, ()),
 )
 
 
 def python_page() -> str:
-    guides = "[catalogues](../catalogues.md), [building](../build.md), [landing](../land.md)"
+    guides = (
+        "[catalogues](../catalogues.md), [building](../build.md), [landing](../land.md),\n"
+        "[DataFrames](../how-to/dataframes.md), [maintenance](../how-to/maintain.md)"
+    )
     head = f"The public names, from their docstrings. Guides: {guides}."
     return page("Python", head, *(entry for row in PUBLIC for entry in public_entry(*row)))
 
 
 def public_entry(module: str, thing: Any, members: tuple[str, ...]) -> Iterator[str]:
-    """Yield the entry of a function, or of a class with some of its members."""
-    yield f"## {thing.__name__}\n\n{signature(f'from {module} import {thing.__name__}', thing)}\n\n{prose(thing)}"
+    """Yield the entry of a function, or of a class with some of its members. Functions of two modules may have one
+    name, so their headings have the module."""
+    heading = thing.__name__ if isinstance(thing, type) else f"{module}.{thing.__name__}"
+    yield f"## {heading}\n\n{signature(f'from {module} import {thing.__name__}', thing)}\n\n{prose(thing)}"
     for name in members:
         member = inspect.getattr_static(thing, name)
         yield f"### {thing.__name__}.{name}\n\n" + "\n\n".join(filter(None, member_parts(name, member)))
@@ -131,8 +156,12 @@ def member_parts(name: str, member: Any) -> Iterator[str]:
 
 
 def signature(before: str, thing: Any) -> str:
+    if is_typeddict(thing):
+        members = (f"{name}: {kind.__forward_arg__}" for name, kind in thing.__annotations__.items())
+        return code(f"{before}\n\n" + "\n".join(members))
     is_plain = isinstance(thing, type) and not hasattr(thing, "__dataclass_fields__")
-    return code(before) if is_plain else code(f"{before}\n\n{call(thing.__name__, thing)}")
+    calls = [] if is_plain else [call(thing.__name__, function) for function in get_overloads(thing) or [thing]]
+    return code("\n\n".join([before, *calls]))
 
 
 def call(name: str, function: Callable[..., Any]) -> str:
@@ -148,13 +177,17 @@ def call(name: str, function: Callable[..., Any]) -> str:
 
 
 def with_star(parameters: list[inspect.Parameter]) -> Iterator[str]:
-    """Yield the parameters, with a star before the first keyword-only one."""
+    """Yield the parameters, with a slash after the positional-only ones and a star before the first keyword-only
+    one."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     is_open = True
-    for parameter in parameters:
+    for before, parameter in pairwise([None, *parameters]):
+        assert parameter is not None
+        if before and before.kind is before.POSITIONAL_ONLY and parameter.kind is not parameter.POSITIONAL_ONLY:
+            yield "/"
         if parameter.kind is parameter.KEYWORD_ONLY and is_open:
             yield "*"
-        is_open = is_open and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        is_open = is_open and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         yield f"{stars.get(parameter.kind, '')}{parameter.name}: {parameter.annotation}{default_of(parameter)}"
 
 
@@ -173,7 +206,7 @@ def code(text: str) -> str:
 def prose(thing: Any) -> str:
     """Return a docstring as Markdown: ``this`` becomes `this`, indented text becomes a code block."""
     text = inspect.cleandoc(thing.__doc__ or "").replace("``", "`")
-    blocks = (f"```text\n{inspect.cleandoc(b)}\n```" if b.startswith("    ") else b for b in text.split("\n\n"))
+    blocks = (f"```text\n{dedent(b)}\n```" if b.startswith("    ") else b for b in text.split("\n\n"))
     return "\n\n".join(blocks)
 
 

@@ -15,6 +15,8 @@ from types import ModuleType
 
 import pytest
 
+import wirebook.landing
+import wirebook.spark
 from tests.pages.fences import DOCS, FENCE, ROOT, Fence, examples_of, fences, is_example, name_of, run_examples
 from wirebook.cli.app import COMMANDS as COMMAND_LINE
 from wirebook.problems import CODES
@@ -128,6 +130,13 @@ def generator() -> ModuleType:
 def test_generated_pages_are_current() -> None:
     stale = [name_of(page) for page, text in generator().generated().items() if page.read_text() != text]
     assert not stale, f"run: ./run docs   ({', '.join(stale)})"
+
+
+def test_python_reference_has_the_public_functions() -> None:
+    page = (DOCS / "reference" / "python.md").read_text()
+    names = [f"{module.__name__}.{name}" for module in (wirebook.landing, wirebook.spark) for name in module.__all__]
+    assert names
+    assert not [name for name in names if f"\n## {name}\n" not in page]
 
 
 def test_every_code_is_in_outcomes() -> None:

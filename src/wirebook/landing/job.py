@@ -34,13 +34,14 @@ AnyCatalog = Catalog | CatalogSource | list[CatalogSource] | tuple[CatalogSource
 
 
 class RunOptions(TypedDict, total=False):
-    """Options of `land` and `replay`.
+    """Options of `land` and `replay`, as keywords.
 
     Shape: `endpoint` (an XID) overrides the endpoints in the records, or those of the original landing. Definitions
     with fewer rows than `stage_below` share the table ``staged``: 0 turns this off; None (the default) means 100, but
     only if a task would write more than 1,000 files for smaller tables. `tables` are the settings of tables, a file or
     its members; None (the default) keeps those of the target. Each batch reads about `batch_bytes` and lands
-    completely or not at all. A `dry_run` counts and writes nothing. `on_batch` is called after each batch.
+    completely or not at all. A `dry_run` counts and writes nothing. `progress` follows the tasks of a batch, for
+    a progress bar, and `on_batch` is called after each batch.
     """
 
     endpoint: str | None
@@ -53,7 +54,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class LandOptions(RunOptions, total=False):
-    """Options of `land`.
+    """Options of `land`, as keywords: those of `RunOptions`, and these.
 
     Shape: `table_format` is ``parquet``, ``delta`` or ``iceberg``; by default, the format of the folder, or Parquet for
     a new one. Iceberg tables are in the namespace `iceberg_namespace` of the catalogue that PyIceberg's configuration
@@ -72,9 +73,13 @@ def land(
 ) -> Report:
     """Land what is new in `source`, a file or a folder, as typed tables and dead letters in the folder `to`.
 
-    `catalog` is a `Catalog`, or the sources of one as for `Catalog.load`. Its match options apply; options other than
-    ``confluent_prefix`` make landing slow, because messages are then matched one by one. The `runner` runs the tasks:
-    by default processes of this machine.
+        report = land("captures/", "orders.xreg.json", "tables/", table_format="delta")
+        print(report.landed, report.dead_lettered)
+
+    Both can be URLs of an object store. `catalog` is a `Catalog`, or the sources of one as for `Catalog.load`. Its
+    match options apply; options other than ``confluent_prefix`` make landing slow, because messages are then matched
+    one by one. The `runner` runs the tasks: by default processes of this machine. The `options` are those of
+    `LandOptions`.
 
     Raises: WirebookError (unknown-endpoint, unreadable-file, unsupported-store, format-differs, missing-extra,
     iceberg-catalog-differs, iceberg-catalog-failed, target-locked, unwritable-target, not-conserved, worker-failed, and
@@ -96,9 +101,12 @@ def replay(
 ) -> Report:
     """Land dead letters in `folder` that match a corrected catalogue, each once, and mark them as resolved.
 
-    `codes` and `definitions` (XIDs) select dead letters: those with one of these problems, and those of or near one of
-    these definitions. In the report, `read` counts the dead letters that were tried, and `dead_lettered` those that
-    still do not land.
+        report = replay("tables/", "corrected.xreg.json", codes=["payload-invalid"])
+
+    `codes` and `definitions` (XIDs) select dead letters: those with one of these problem codes, and those of or near
+    one of these definitions. Without them, all are tried. `catalog` and `runner` are as for `land`, and the `options`
+    are those of `RunOptions`. In the report, `read` counts the dead letters that were tried, and `dead_lettered` those
+    that still do not land.
 
     Raises: WirebookError (no-target, unknown-code, unknown-endpoint, format-differs, missing-extra, target-locked,
     unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`).

@@ -23,7 +23,12 @@ __all__ = ["Upkeep", "UpkeepOptions", "maintain"]
 
 
 def maintain(folder: AnyPath, options: UpkeepOptions, tables: Collection[str] = ()) -> Iterator[Upkeep]:
-    """Maintain some tables (names, or XIDs of their definitions), or all, one after the other.
+    """Maintain some tables (names, or XIDs of their definitions), or all, as ``wirebook maintain`` does.
+
+        for upkeep in maintain("tables/", UpkeepOptions(retain_hours=24)):
+            print(upkeep.table, upkeep.compacted, upkeep.deleted)
+
+    Tables are maintained one after the other, each when its result is read from the iterator.
 
     Raises: WirebookError (no-target, unknown-table, missing-extra, store-failed)
     """

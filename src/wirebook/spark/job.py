@@ -43,11 +43,11 @@ QUERY_ID = "sql.streaming.queryId"
 
 
 class FrameOptions(LandOptions, total=False):
-    """Options of `land` and `land_batch` for DataFrames.
+    """Options of `land` and `land_batch` for DataFrames, as keywords: those of `LandOptions`, and these.
 
     Shape: `columns` maps the columns that Wirebook knows to those of the frame, as in ``{"value": "payload_json"}``.
-    `identity` names the two columns, text and integer, that identify a message; by default, Kafka's topic, partition
-    and offset do.
+    `identity` names two columns, text and integer, that identify a message, as in ``("file", "line")``; by default,
+    Kafka's topic, partition and offset do. `land` needs one of the two for a DataFrame that is not streaming.
     """
 
     columns: Mapping[str, str] | None
@@ -55,7 +55,7 @@ class FrameOptions(LandOptions, total=False):
 
 
 class StreamOptions(FrameOptions, total=False):
-    """Options of `land` for streaming DataFrames.
+    """Options of `land` for streaming DataFrames, as keywords: those of `FrameOptions`, and these.
 
     Shape: `checkpoint` is the folder of the query's progress, by default one below ``_wirebook`` of the target, which
     has the `name` of the query if it has one: several streams into a target need different names. `trigger` has the
@@ -78,11 +78,21 @@ def land(
 def land(spark_or_frame: Any, /, *arguments: Any, **options: Any) -> Report | StreamingQuery:
     """Land files, as ``land(spark, source, catalog, to)``, or the rows of a DataFrame, as ``land(frame, catalog, to)``.
 
-    `spark` is a session, or a function that returns one, called only if there is something to read. With files, the
-    rest is as for `wirebook.landing.land`. A DataFrame has one of the forms of
-    `wirebook.landing.sources.dataframes`; its rows land completely or not at all, and rows that have landed are
-    skipped. A streaming DataFrame is started, and its query returned; every batch of it lands exactly once. Spark
-    Connect does not tell batches the id of their query, so it takes no streaming DataFrame here: use `land_batch`.
+        report = land(spark, "captures/", "orders.xreg.json", "tables/")
+        report = land(frame, "orders.xreg.json", "tables/", identity=("file", "line"))
+        query = land(stream, "orders.xreg.json", "tables/", name="orders", trigger={"processingTime": "30 seconds"})
+
+    *Files.* `spark` is a session, or a function that returns one, called only if there is something to read. The rest
+    is as for `wirebook.landing.land`.
+
+    *A DataFrame* has lines of captures or CloudEvents in the column ``value``, or the columns of Spark's Kafka source,
+    or members of the capture format as columns (docs/how-to/dataframes.md). Its rows land completely or not at all, and
+    rows that have landed are skipped; `identity` or Kafka's offsets identify them. The `options` are those of
+    `FrameOptions`.
+
+    *A streaming DataFrame* is started, and its query returned. Each batch lands exactly once. The `options` are those
+    of `StreamOptions`. Over Spark Connect, batches do not know the id of their query, so streaming DataFrames are
+    refused: use `land_batch`.
 
     Raises: WirebookError (as `wirebook.landing.land`, and spark-failed, no-java, frame-columns, frame-identity,
     message-twice)
@@ -110,6 +120,10 @@ def land_batch(
 ) -> Report:
     """Land a batch of a streaming query, in its `foreachBatch`: exactly once, however often it is called.
 
+        def land_orders(frame, batch_id):
+            land_batch(frame, batch_id, "orders.xreg.json", "tables/")
+        stream.writeStream.foreachBatch(land_orders).option("checkpointLocation", "checkpoint/").start()
+
     A batch is known by `query` and `batch_id`. By default `query` is Spark's id of the query, which its checkpoint
     keeps; name one that is as permanent as the checkpoint where Spark does not tell it (Spark Connect). `to` can be a
     `Target` that is kept between batches, which reads each manifest of the target once.
@@ -132,7 +146,11 @@ def replay(
     definitions: Iterable[str] = (),
     **options: Unpack[RunOptions],
 ) -> Report:
-    """`wirebook.landing.replay` on Spark. `spark` is as for `land`.
+    """Land dead letters that match a corrected catalogue, as `wirebook.landing.replay`, on Spark.
+
+        report = replay(spark, "tables/", "corrected.xreg.json", codes=["payload-invalid"])
+
+    `spark` is as for `land`; the rest is as for `wirebook.landing.replay`.
 
     Raises: WirebookError (as `wirebook.landing.replay`, and spark-failed, no-java)
     """

@@ -53,7 +53,13 @@ def match(
     columns: Mapping[str, str] | None = None,
     prefix: str = "",
 ) -> DataFrame:
-    """The outcome of each message in `frame`.
+    """Match the messages of a DataFrame, batch or streaming. Nothing is written.
+
+        match(spark.read.text("captures/"), "orders.xreg.json").groupBy("outcome").count().show()
+
+    The frame has one of the forms that `land` reads. The result has all of its columns, and ``index`` (the position in
+    a batch of events), ``outcome``, ``definition``, ``bindings``, ``problems`` and ``near``, as docs/outcomes.md
+    describes them. It has one row per message: several for a batch of events, none for an empty one.
 
     `catalog` is a `Catalog`, or the sources of one as for `Catalog.load`. `endpoint` (an XID) overrides the endpoints
     in the records. `columns` maps the columns that Wirebook knows to those of the frame, as in

@@ -143,6 +143,9 @@ class Views:
 def view_statements(folder: str | PathLike[str], dialect: str, tables: Collection[str] = ()) -> list[str]:
     """`CREATE VIEW` statements without semicolons, in the order in which they must run: of some tables, or of all.
 
+        for statement in view_statements("tables/", "spark"):
+            spark.sql(statement)
+
     `dialect` is ``duckdb`` or ``spark``. Paths are absolute, and URLs are those of the dialect. DuckDB views of Iceberg
     tables show the current snapshot.
 
@@ -160,6 +163,9 @@ def view_statements(folder: str | PathLike[str], dialect: str, tables: Collectio
 
 def table(spark: SparkSession, folder: str | PathLike[str], name: str) -> DataFrame:
     """A table of a target folder with all of its rows, those in files of its own and staged ones, as of now.
+
+        rides = table(spark, "tables/", "rides__started")
+        table(spark, "tables/", "dead_letters").createOrReplaceTempView("dead_letters")
 
     `name` is the name of the table, or the XID of its definition. Files are read as Parquet in every format, so that no
     connector is needed. Those in an object store are read by the Python workers, whole, with the credentials of their
