@@ -229,6 +229,13 @@ def files(bench: Bench) -> None:
     bench.results.add("small files", what=f"{count} files", milliseconds=cost, met=met)
 
 
+def start(bench: Bench) -> None:
+    """Five messages in a fresh process."""
+    from start import starting  # noqa: PLC0415
+
+    starting(bench.results, bench.folder, bench.sizes.repeats)
+
+
 def memory(bench: Bench) -> None:
     """Row 5: the most memory of driver, Java and workers, over more and more messages, each in a process of its own."""
     rows, peaks = [], []
@@ -274,6 +281,7 @@ SUITES: dict[str, Callable[[Bench], None]] = {
     "pipeline": pipeline,
     "many": many,
     "files": files,
+    "start": start,
     "memory": memory,
 }
 
