@@ -144,10 +144,12 @@ from wirebook.problems import WirebookError
 from wirebook.spark import land
 from wirebook.spark.session import session
 from wirebook.landing.report.show import tables_in
+from wirebook.landing.stores.locations import location_of
+from wirebook.spark.checkpoints import checkpoint_url
 
 folder, bucket = Path(sys.argv[1]), sys.argv[2]
 catalogue, spark = folder / "catalogue.json", session()
-results = {"failures": []}
+results = {"failures": [], "refused": []}
 
 def run(source, to, **options):
     stream = spark.readStream.text(str(folder / source))
@@ -160,6 +162,14 @@ for to, name in ((bucket + "/lake", None), (bucket + "/lake", "orders"), ("a", "
     except WirebookError as error:
         problem = error.problems[0]
         results["failures"].append([problem.code, f"{problem.message}; {problem.hint}"])
+for checkpoint in (bucket + "/progress", "S3A://user:hidden@bucket/progress", "az://container/progress"):
+    try:
+        run("one", folder / "none", checkpoint=checkpoint)
+    except WirebookError as error:
+        results["refused"].append([error.problems[0].code, str(error)])
+results["is_created"] = (folder / "none").exists()
+spark._jsc.hadoopConfiguration().set("fs.s3a.impl", "org.apache.hadoop.fs.LocalFileSystem")
+results["urls"] = [checkpoint_url(spark, url) for url in ("s3://b/x", "S3n://b/x", "hdfs:/x", location_of("s3://b/x"))]
 results["store"] = [run("one", bucket + "/lake", checkpoint=folder / "progress") for _ in range(2)]
 results["named"] = [run(name, folder / "named", name=name) for name in ("one", "two", "one", "two")]
 results["checkpoints"] = sorted(path.name for path in (folder / "named/_wirebook/checkpoints").iterdir())
@@ -181,7 +191,11 @@ def test_checkpoints_of_streams(tmp_path: Path, bucket: str, one_java: dict[str,
     assert (code, setting) == ("unsupported-store", "bad-setting")
     assert f"'s3a{bucket.removeprefix('s3')}/lake/_wirebook/checkpoint': it lacks Hadoop's file system" in unnamed
     assert f"{bucket.removeprefix('s3')}/lake/_wirebook/checkpoints/orders'" in named
-    assert "as in checkpoint='/var/lib/wirebook/orders'" in named
+    assert "name a folder that later runs see too as the checkpoint, such as '/var/lib/wirebook/orders'" in named
+    assert [code for code, _ in results["refused"]] == ["unsupported-store"] * 3
+    assert not any("hidden" in text for _, text in results["refused"])
+    assert not results["is_created"]
+    assert results["urls"] == ["s3a://b/x", "s3a://b/x", "hdfs:/x", "s3a://b/x"]
     assert results["store"] == [{"g__seen": 10}] * 2
     assert [tables["g__seen"] for tables in results["named"]] == [10, 20, 20, 20]
     assert results["checkpoints"] == ["one", "two"]

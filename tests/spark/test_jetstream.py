@@ -29,7 +29,7 @@ from wirebook.capture.endpoints import Credentials
 from wirebook.capture.jetstream import find_stream
 from wirebook.capture.nats_client import NatsServers
 from wirebook.problems import WirebookError
-from wirebook.spark.jetstream_endpoint import JetStream, starting_sequence
+from wirebook.spark.jetstream_endpoint import JetStream, planned_sequence, starting_sequence
 from wirebook.spark.stream_sources import ReadLimits
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("servers")]
@@ -231,17 +231,20 @@ def test_stream_begins_where_a_kill_left_unfinished_offsets(plants: Plants, one_
 
 
 def test_batches_ask_no_process_for_links_of_the_checkpoint(plants: Plants, tmp_path: Path) -> None:
-    """Hadoop's default for a folder runs `readlink` sixteen times a batch."""
+    """Hadoop's default for a folder runs `readlink` sixteen times a batch, also if it is named by a path."""
     program, calls = tmp_path / "programs" / "readlink", tmp_path / "calls"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\necho "$@" >> "{calls}"\nexec {shutil.which("readlink")} "$@"\n')
     program.chmod(0o755)
     plants.send(range(1, 100))
-    path = f"{program.parent}:{os.environ['PATH']}"
-    lines, _ = run({"PATH": path}, plants.arguments("--available-now", "--max-per-batch", "40"))
+    path, checkpoint = f"{program.parent}:{os.environ['PATH']}", tmp_path / "progress of é%41"
+    arguments = plants.arguments("--available-now", "--checkpoint", str(checkpoint), "--max-per-batch", "40")
+    lines, _ = run({"PATH": path}, arguments)
     assert lines[-1]["landed"] > 0
     made = calls.read_text().splitlines() if calls.exists() else []
-    assert [call for call in made if "/checkpoints/" in call] == []
+    assert [call for call in made if "/progress" in call] == []
+    assert {file.name for file in (checkpoint / "commits").iterdir()} >= {"0", "1", "2"}
+    assert planned_sequence(f"file://{checkpoint}") == 99
 
 
 @pytest.mark.faults

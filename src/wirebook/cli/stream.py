@@ -97,7 +97,10 @@ def stream(  # noqa: PLR0917 (options)
     ] = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Folder of the query's progress. Default: below _wirebook of the target."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Path or URL of the query's progress. Default: a folder below _wirebook of the target.",
+        ),
     ] = None,
     jars: Annotated[
         Path | None,

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["hadoop_url", "has_file_system"]
 
 
-def hadoop_url(place: Location) -> str:
-    """A folder as Spark names it: the objects of S3 have the scheme of Hadoop's file system."""
-    return str(place) if isinstance(place, Path) else re.sub("^s3:", "s3a:", str(place))
+def hadoop_url(place: Location | str) -> str:
+    """A folder or URL as Spark names it: the objects of S3 have the scheme of Hadoop's file system."""
+    return str(place) if isinstance(place, Path) else re.sub("^s3n?:", "s3a:", str(place))
 
 
 def has_file_system(spark: SparkSession, url: str) -> bool:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from wirebook.capture.endpoints import ReceivedEndpoint
 from wirebook.capture.jetstream import find_stream, stream_state
 from wirebook.capture.nats_client import NatsServers, subject_of
-from wirebook.landing.stores.locations import files_in, location_of
+from wirebook.landing.stores.locations import files_in
 from wirebook.problems import Problem, WirebookError
+from wirebook.spark.checkpoints import checkpoint_folder
 from wirebook.spark.jetstream import NAME, JetStreamDataSource, StreamRange, file_of
 from wirebook.spark.runner import parallelism_of
 from wirebook.spark.stream_sources import ReadLimits, causes, messages_lost
@@ -107,7 +108,7 @@ def planned_sequence(checkpoint: str) -> int | None:
 
     Raises: WirebookError, OSError, ValueError, LookupError, if the checkpoint cannot be read here
     """
-    folder = location_of(checkpoint) / "offsets"
+    folder = checkpoint_folder(checkpoint) / "offsets"
     numbers = [int(name) for name in files_in(folder) if name.isdecimal()]
     if not numbers:
         return None

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack, overload
 
 from wirebook.landing import job
@@ -25,9 +24,8 @@ from wirebook.landing.runs.target import Target
 from wirebook.landing.sources.dataframes import Identity, input_columns
 from wirebook.landing.stores.locations import Location, location_of
 from wirebook.problems import Problem, WirebookError
-from wirebook.spark.checkpoints import clear_unfinished
+from wirebook.spark.checkpoints import checkpoint_url, clear_unfinished
 from wirebook.spark.frames import run_frame
-from wirebook.spark.hadoop import hadoop_url, has_file_system
 from wirebook.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
@@ -214,37 +212,25 @@ def _land_stream(
     input_columns(frame.columns, options.get("columns"))
     loaded = job.load_catalog(catalog)
     if checkpoint is None:
-        checkpoint = _default_checkpoint(frame.sparkSession, location_of(to), name)
-    clear_unfinished(checkpoint)
+        checkpoint = _default_checkpoint(location_of(to), name)
+    url = checkpoint_url(frame.sparkSession, checkpoint)
+    clear_unfinished(url)
     target = Target(location_of(to))
 
     def land_one(batch: DataFrame, number: int) -> None:
         land_batch(batch, number, loaded, target, **options)
 
-    writer = frame.writeStream.foreachBatch(land_one).option("checkpointLocation", str(checkpoint))
+    writer = frame.writeStream.foreachBatch(land_one).option("checkpointLocation", url)
     writer = writer.queryName(name) if name else writer
     return (writer.trigger(**trigger) if trigger else writer).start()
 
 
-def _default_checkpoint(spark: SparkSession, root: Location, name: str | None) -> str:
+def _default_checkpoint(root: Location, name: str | None) -> Location:
     """The folder of a query's progress in a target. Only Spark knows the offsets of a DataFrame that others have made.
 
-    Raises: bad-setting, unsupported-store if Spark cannot write to the store of the target
+    Raises: bad-setting
     """
     if name is not None and not QUERY_NAME.fullmatch(name):
         message = f"'{name}' may have only letters, digits, '.', '-' and '_', and begins with a letter or digit"
         raise WirebookError(Problem("bad-setting", message, actual=name, hint="choose another name for the query"))
-    folder = root.absolute() / "_wirebook" / (f"checkpoints/{name}" if name else "checkpoint")
-    if isinstance(folder, Path):
-        return folder.as_uri()
-    url = hadoop_url(folder)
-    if not has_file_system(spark, url):
-        message = (
-            f"Spark cannot keep the progress of the query in '{url}': it lacks Hadoop's file system for this store"
-        )
-        hint = (
-            f"name a folder that later runs see too, as in checkpoint='/var/lib/wirebook/{name or 'orders'}', or start "
-            "Spark with the jars of the store, such as org.apache.hadoop:hadoop-aws; `wirebook stream` needs neither"
-        )
-        raise WirebookError(Problem("unsupported-store", message, actual=str(root), hint=hint))
-    return url
+    return root / "_wirebook" / (f"checkpoints/{name}" if name else "checkpoint")

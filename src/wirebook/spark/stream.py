@@ -28,7 +28,7 @@ from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.watch.figures import BatchFigures, RecentBatches
 from wirebook.problems import Problem, WirebookError
-from wirebook.spark.checkpoints import clear_unfinished
+from wirebook.spark.checkpoints import checkpoint_url, clear_unfinished, is_folder
 from wirebook.spark.job import land_batch
 from wirebook.spark.runner import spark_failures
 from wirebook.spark.stream_sources import ReadLimits, StreamSource, messages_lost
@@ -61,7 +61,7 @@ CHECKPOINT_MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
 CHECKPOINT_MANAGER_OF_FOLDERS: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-"""For checkpoints at `file:` URLs: Spark's default runs twenty programs a batch there (decision 0220)."""
+"""For checkpoints in folders: Spark's default runs twenty programs a batch there (decision 0220)."""
 
 
 @dataclass(slots=True)
@@ -69,25 +69,25 @@ class StreamJob:
     """A stream to run.
 
     Shape: `trigger` has the arguments of Spark's `trigger`; it is `continuous` if the stream goes on until it is
-    stopped. `checkpoint` is the folder of the query's progress, a path or URL; without one, a run continues where the
+    stopped. `checkpoint` is the folder of the query's progress; without one, a run continues where the
     target says that the stream has read, and Spark's own record lasts as long as the run.
     """
 
     source: StreamSource
     to: AnyPath
     name: str
-    checkpoint: str | None
+    checkpoint: AnyPath | None
     limits: ReadLimits
     trigger: Mapping[str, Any]
     continuous: bool = True
     options: LandOptions = field(default_factory=LandOptions)
 
 
-def checkpoint_of(to: AnyPath, name: str) -> str | None:
+def checkpoint_of(to: AnyPath, name: str) -> Path | None:
     """The default checkpoint of a query with this name: a folder of the target; None for a target in an object store,
     which Spark needs further jars to write to."""
     folder = location_of(to)
-    return (folder / "_wirebook" / "checkpoints" / name).absolute().as_uri() if isinstance(folder, Path) else None
+    return folder / "_wirebook" / "checkpoints" / name if isinstance(folder, Path) else None
 
 
 # -- the query ------------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def run_stream(
     `on_start` is called when the query has started: from then on, only `stop` should end it. `on_broker` is called with
     the reason when the broker cannot be reached, and with None when the query has started and when it is back.
 
-    Raises: missing-jars, broker-unreachable, messages-lost, spark-failed, and those of `land_batch`
+    Raises: unsupported-store, missing-jars, broker-unreachable, messages-lost, spark-failed, and those of `land_batch`
     """
     total, source = Report(), job.source
     for name, value in SETTINGS.items():
@@ -215,13 +215,14 @@ def run_stream(
             on_batch(figures)
 
     with _masked(source.secrets), spark_failures(), ExitStack() as stack:
+        checkpoint = None if job.checkpoint is None else checkpoint_url(spark, job.checkpoint)
         source.check(spark)
-        if job.checkpoint is None:
+        if checkpoint is None:
             folder = stack.enter_context(TemporaryDirectory(prefix="wirebook-checkpoint-", ignore_cleanup_errors=True))
-            job = replace(job, checkpoint=Path(folder).as_uri())
+            checkpoint = checkpoint_url(spark, folder)
             if position := batches.recorded_position():
                 job = replace(job, limits=replace(job.limits, starting=source.start_after(spark, position, job.limits)))
-        query = _start(spark, job, batches)
+        query = _start(spark, job, checkpoint, batches)
         on_start()
         on_broker(None)
         while True:
@@ -241,20 +242,19 @@ def run_stream(
                 on_broker(None)
             if stop.is_set():
                 break
-            query = _start(spark, job, batches)
+            query = _start(spark, job, checkpoint, batches)
         batches.wait()
     return total
 
 
-def _start(spark: SparkSession, job: StreamJob, batches: _Batches) -> StreamingQuery:
+def _start(spark: SparkSession, job: StreamJob, checkpoint: str, batches: _Batches) -> StreamingQuery:
     """Raises: missing-jars"""
-    assert job.checkpoint is not None
-    clear_unfinished(job.checkpoint)
-    if job.checkpoint.startswith("file:"):
+    clear_unfinished(checkpoint)
+    if is_folder(checkpoint):
         spark.conf.set(CHECKPOINT_MANAGER, CHECKPOINT_MANAGER_OF_FOLDERS)
-    frame = job.source.frame(spark, job.limits, job.checkpoint)
+    frame = job.source.frame(spark, job.limits, checkpoint)
     writer = frame.writeStream.queryName(job.name).foreachBatch(batches.land)
-    return writer.option("checkpointLocation", job.checkpoint).trigger(**job.trigger).start()
+    return writer.option("checkpointLocation", checkpoint).trigger(**job.trigger).start()
 
 
 def _follow(

@@ -58,7 +58,7 @@ class StreamSource(Protocol):
         """
 
     def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str) -> DataFrame:
-        """The streaming DataFrame of a query whose progress is in the folder `checkpoint`.
+        """The streaming DataFrame of a query whose progress is at the URL `checkpoint`, one of `checkpoint_url`.
 
         Raises: missing-jars
         """

@@ -1,0 +1,56 @@
+"""Checkpoints of streams: the URLs that Spark gets. Stores are in `test_frames`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirebook.landing.stores.locations import AnyPath
+from wirebook.problems import WirebookError
+from wirebook.spark.checkpoints import checkpoint_folder, checkpoint_url, clear_unfinished, is_folder
+
+NO_SPARK: Any = None
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "expected"),
+    [
+        pytest.param("/var/lib/wirebook/orders", "/var/lib/wirebook/orders", id="path"),
+        pytest.param("progress", "{here}/progress", id="relative-path"),
+        pytest.param("run:2026/progress", "{here}/run:2026/progress", id="path-with-colon"),
+        pytest.param(Path("s3:/progress"), "{here}/s3:/progress", id="path-like-url"),
+        pytest.param("file:/var/orders", "/var/orders", id="one-slash"),
+        pytest.param("file:///var/orders", "/var/orders", id="three-slashes"),
+        pytest.param("FILE://localhost/var/orders", "/var/orders", id="localhost"),
+        pytest.param("file:///var/two%20words%25", "/var/two words%", id="escaped"),
+        pytest.param("/var/two words%20#?é", "/var/two words%20#?é", id="special-characters"),
+    ],
+)
+def test_folder_is_named_by_an_absolute_url(
+    checkpoint: AnyPath, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = checkpoint_url(NO_SPARK, checkpoint)
+    assert url == f"file://{expected.format(here=tmp_path)}"
+    assert is_folder(url)
+    assert checkpoint_folder(url) == Path(expected.format(here=tmp_path))
+
+
+def test_file_url_of_another_machine_is_refused() -> None:
+    with pytest.raises(WirebookError, match="unsupported-store"):
+        checkpoint_url(NO_SPARK, "file://other/progress")
+
+
+def test_unfinished_files_are_deleted_unless_a_batch_has_begun(tmp_path: Path) -> None:
+    url, offsets = checkpoint_url(NO_SPARK, tmp_path / "a b"), tmp_path / "a b" / "offsets"
+    clear_unfinished(url)
+    offsets.mkdir(parents=True)
+    (offsets / ".0.tmp").write_text("v1\n")
+    clear_unfinished(url)
+    assert not list(offsets.iterdir())
+    for name in ("0", ".1.tmp"):
+        (offsets / name).write_text("v1\n")
+    clear_unfinished(url)
+    assert len(list(offsets.iterdir())) == 2
