@@ -13,15 +13,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from brokers import free_port
+from deltalake import write_deltalake
 
 from tests.brokers.faulty_store import Fault, FaultyStore, faulty_store
 from tests.capture.gateway import Clients, gateway, wait_for_note, write_catalog
 from tests.landing.workspace import Workspace
+from wirebook.landing.follow import may_pass
 from wirebook.landing.stores.locations import location_of
+from wirebook.landing.stores.objects import RETRIES, RETRY_OPTIONS, ObjectPath, _store
 from wirebook.landing.stores.segments import ObjectSegments
-from wirebook.problems import WirebookError
+from wirebook.landing.tables.delta import _failure
+from wirebook.problems import Problem, WirebookError
 
 pytestmark = pytest.mark.xdist_group("servers")
 
@@ -164,3 +169,49 @@ def test_gateway_acknowledges_nothing_while_its_store_refuses_writes(
     bodies = [json.loads(line)["body"] for content in objects for line in content.splitlines()]
     clients.check_captured(bodies)
     assert len(clients.acknowledged) > len(before) > 0
+
+
+# -- what may pass ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "passes"), [(401, False), (403, False), (400, False), (404, False), (429, True), (503, True), (0, True)]
+)
+def test_failures_that_may_pass_are_known_by_what_the_store_answers(
+    store: FaultyStore, bucket: str, monkeypatch: pytest.MonkeyPatch, fault: int, passes: bool
+) -> None:
+    monkeypatch.setitem(RETRIES, "max_retries", 1)
+    folder = location_of(f"{bucket}/{'long name ' * 30}/tables")
+    assert isinstance(folder, ObjectPath)
+    _store.cache_clear()
+    store.fail(Fault(fault, reads=True))
+    options = RETRY_OPTIONS | {"max_retries": "1", "allow_http": "true"}
+    try:
+        for request in (
+            lambda: (folder / "a").write_bytes(b"1"),
+            lambda: [*folder.below()],
+            lambda: write_deltalake(str(folder), pa.table({"a": [1]}), storage_options=options),
+        ):
+            with pytest.raises((WirebookError, OSError)) as raised:
+                request()
+            error = raised.value if isinstance(raised.value, WirebookError) else _failure(folder, raised.value)
+            assert isinstance(error, WirebookError)
+            assert may_pass(error) == passes, error
+    finally:
+        _store.cache_clear()
+
+
+def test_failures_of_hdfs_and_of_locks_that_may_pass() -> None:
+    """The texts are those of a NameNode."""
+    folder = location_of("hdfs://namenode:8020/tables")
+    assert isinstance(folder, ObjectPath)
+    for reason, passes in (
+        ("AccessControlException: Permission denied: user=a, access=WRITE", False),
+        ("DSQuotaExceededException: The DiskSpace quota of /tables is exceeded", False),
+        ("SafeModeException: Cannot create file. Name node is in safe mode.", True),
+        ("Connection refused (os error 111)", True),
+    ):
+        assert may_pass(folder.failed(reason)) == passes
+    locked, full = Problem("target-locked"), Problem("unwritable-target")
+    assert may_pass(WirebookError(locked))
+    assert not may_pass(WirebookError(locked, full))

@@ -56,11 +56,11 @@ def test_metrics_are_the_sum_of_batches() -> None:
         assert get(f"{url}/healthz") == (200, "ok\n")
         status, text = get(f"{url}/readyz")
         assert (status, json.loads(text)["failure"]) == (503, "the query has not started")
-        metrics.set_broker(None)
+        metrics.set_connection(None)
         assert get(f"{url}/readyz")[0] == 200
         metrics.add(batch({"/a": 3, "/b": 4}, dead=2, seconds=0.2, partitions={"kafka:t/0": 5, "kafka:t/1": 0}))
         metrics.add(batch({"/a": 1}, seconds=700, partitions={"kafka:t/0": 1, "kafka:t/1": 0}))
-        metrics.set_broker("down")
+        metrics.set_connection("down")
         assert get(f"{url}/readyz")[0] == 503
         found = samples(get(f"{url}/metrics")[1])
         assert get(f"{url}/other")[0] == 404

@@ -7,6 +7,7 @@ import json
 import signal
 import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -85,6 +86,54 @@ def test_store_that_refuses_writes_for_a_while(plants: Plants, store: FaultyStor
     run(environment, [*arguments, "--max-per-batch", "100000", "--available-now"])
     rows = landed_rows("delta", location_of(to))
     places = Counter((file, line) for _, file, line, _ in rows.elements())
+    assert places == {("nats:PLANTS", sequence): 1 for sequence in plants.acknowledged}
+
+
+def test_stream_waits_for_a_store_that_is_away(plants: Plants, store: FaultyStore, bucket: str) -> None:
+    """The store refuses writes for longer than requests are repeated, and the batch that failed runs again. Then it is
+    away when the stream is stopped: the stream ends at once, and a run with --available-now fails."""
+    environment, to = CREDENTIALS | {"AWS_ENDPOINT_URL": store.url}, f"{bucket}/tables"
+    common = [*plants.arguments("--interval", "0", "--max-per-batch", "40"), "--format", "delta", "--to", to]
+    away, back = "the target cannot be written to, trying again: ", "the target can be written to again"
+
+    def count(text: str) -> int:
+        return sum(note.startswith(text) for note in stream.notes)
+
+    def connected() -> str:
+        text = urllib.request.urlopen(f"{address}/metrics").read().decode()
+        return next(line for line in text.splitlines() if line.startswith("wirebook_stream_connected{"))[-3:]
+
+    plants.send(range(1, 50))
+    with started(environment, [*common, "--metrics-address", "127.0.0.1:0"]) as process:
+        stream = Watched(process)
+        stream.wait_for(lambda: stream.read() == 49)
+        address = next(note.split()[2] for note in stream.notes if note.startswith("metrics at")).removesuffix(
+            "/metrics,"
+        )
+        store.fail(Fault(503))
+        plants.send(range(50, 100))
+        stream.wait_for(lambda: count(away) == 1)
+        assert connected() == "0.0"
+        tried = store.writes
+        stream.wait_for(lambda: store.writes > tried + 11)  # more than one request is repeated
+        assert (count(away), count(back), stream.read()) == (1, 0, 49)
+        assert store.recover() > 22
+        stream.wait_for(lambda: stream.read() == 99)
+        stream.wait_for(lambda: count(back) == 1)
+        assert connected() == "1.0"
+        store.refuse()
+        plants.send(range(100, 120))
+        stream.wait_for(lambda: count(away) == 2)
+        assert stream.end(signal.SIGTERM) == 0
+    assert stream.batches[-1]["read"] == 99
+    numbers = [batch["batch"] for batch in stream.batches[:-1]]
+    assert numbers == [*range(len(numbers))]
+    _, error = run(environment, [*common, "--available-now"], code=2)
+    assert "[store-failed]" in error
+    store.listen()
+    lines, _ = run(environment, [*common, "--available-now"])
+    assert lines[-1]["read"] == 20
+    places = Counter((file, line) for _, file, line, _ in landed_rows("delta", location_of(to)).elements())
     assert places == {("nats:PLANTS", sequence): 1 for sequence in plants.acknowledged}
 
 

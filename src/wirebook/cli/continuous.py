@@ -85,7 +85,7 @@ def watching(
         metrics = StreamMetrics(label)
         url = stack.enter_context(serving(MetricsApp(metrics, metrics), metrics_listener(address)))
         output.note(f"metrics at {url}/metrics, health at /healthz and /readyz")
-        yield RunObservers([metrics.add, *observers], metrics.set_broker)
+        yield RunObservers([metrics.add, *observers], metrics.set_connection)
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,7 @@ def stream(  # noqa: PLR0917 (options)
                 stop,
                 on_start=started,
                 on_batch=observers.on_batch,
-                on_broker=observers.on_connection,
+                on_connection=observers.on_connection,
                 note=output.note,
             )
 

@@ -20,14 +20,20 @@ from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Target
 from wirebook.landing.sources.files import Scan
 from wirebook.landing.stores.locations import Location
+from wirebook.landing.stores.objects import is_refusal
 from wirebook.problems import WirebookError
 
-__all__ = ["FollowJob", "StopRequest", "follow"]
+__all__ = ["FollowJob", "StopRequest", "follow", "may_pass"]
 
 PASSING: Final = ("target-locked", "store-failed")
 """Problems that may go away: another run writes to the target, or a store cannot be reached."""
 RETRY_SECONDS: Final = 60.0
 """The longest wait before a pass that follows a failed one."""
+
+
+def may_pass(error: WirebookError) -> bool:
+    """Whether a failure may go away by itself: not if a store refuses the credentials or the request."""
+    return all(problem.code in PASSING and not is_refusal(problem) for problem in error.problems)
 
 
 class StopRequest(Protocol):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wirebook.catalog import Catalog
 from wirebook.catalog.live import LiveCatalog
-from wirebook.landing.follow import StopRequest
+from wirebook.landing.follow import StopRequest, may_pass
 from wirebook.landing.job import LandOptions, name_and_epoch
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Target
@@ -41,11 +41,11 @@ __all__ = ["StreamJob", "checkpoint_of", "run_stream"]
 
 POLL_SECONDS: Final = 0.2
 LOCK_SECONDS: Final = 60.0
-"""How long a batch waits for another run that writes to the target."""
+"""How long a batch waits for another run that writes to the target, before it fails."""
 COMMIT_SECONDS: Final = 10.0
 """How long a stop waits until Spark has written that a batch is done; else it runs again, and is skipped."""
 RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-"""Waits between attempts to reach a broker again; the last one repeats."""
+"""Waits between attempts to reach a broker or a store again; the last one repeats."""
 METRICS_DEFECT: Final = 'Cannot invoke "scala.collection.IterableOps.map(scala.Function1)" because the return value'
 """Spark 4.1 fails so after it has committed the first batch, if that one had been begun by an earlier run
 (KafkaMicroBatchStream.metrics). Starting the query again suffices."""
@@ -171,6 +171,10 @@ class _Batches:
         self._position = next((record.get("position") for record in own), None)
         return self._position
 
+    def forget_target(self) -> None:
+        """Read the records of the target again: they may differ from what is known after a failure."""
+        self._target = Target(location_of(self._job.to))
+
     def finish(self) -> None:
         """Wait for the batch that runs."""
         with self._running:
@@ -189,14 +193,15 @@ def run_stream(
     *,
     on_start: Callable[[], None] = lambda: None,
     on_batch: Callable[[BatchFigures], None] = lambda _: None,
-    on_broker: Callable[[str | None], None] = lambda _: None,
+    on_connection: Callable[[str | None], None] = lambda _: None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Land what an endpoint sends, until `stop` is set or, unless the job is continuous, until all of it has landed.
 
-    A continuous stream waits for a broker that goes away, and goes on when it is back. Returns the sum of all batches.
-    `on_start` is called when the query has started: from then on, only `stop` should end it. `on_broker` is called with
-    the reason when the broker cannot be reached, and with None when the query has started and when it is back.
+    A continuous stream waits for a broker or a store that goes away, and goes on when it is back: Spark runs the batch
+    that failed again. Returns the sum of all batches. `on_start` is called when the query has started: from then on,
+    only `stop` should end it. `on_connection` is called with the reason when the broker or the store cannot be reached,
+    and with None when the query has started and when they are back.
 
     Raises: unsupported-store, missing-jars, broker-unreachable, messages-lost, spark-failed, and those of `land_batch`
     """
@@ -204,9 +209,11 @@ def run_stream(
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
     batches, recent = _Batches(job, live, stop), RecentBatches()
+    outages = _Outages(source, batches, stop, on_connection, note)
 
     def report(query: StreamingQuery) -> None:
         for figures in map(recent.add, _reported(query, batches, source)):
+            outages.note_batch()
             total.include(figures.report)
             try:
                 batches.record(figures)
@@ -224,7 +231,7 @@ def run_stream(
                 job = replace(job, limits=replace(job.limits, starting=source.start_after(spark, position, job.limits)))
         query = _start(spark, job, checkpoint, batches)
         on_start()
-        on_broker(None)
+        on_connection(None)
         while True:
             failure = _follow(query, batches, stop, report)
             if stop.is_set() and failure is not batches.failure:
@@ -233,13 +240,9 @@ def run_stream(
                 if not (source.plans_one_batch and "availableNow" in job.trigger and batches.has_landed):
                     break
             elif METRICS_DEFECT not in str(failure):
-                away = source.away(failure)
-                if away is None or not job.continuous or stop.is_set():
+                if not job.continuous or stop.is_set():
                     raise _explained(failure, source)
-                note(f"the broker cannot be reached, trying again: {away}")
-                on_broker(away)
-                _await_broker(spark, source, stop)
-                on_broker(None)
+                outages.wait(failure, spark)
             if stop.is_set():
                 break
             query = _start(spark, job, checkpoint, batches)
@@ -307,17 +310,68 @@ def _explained(failure: Exception, source: StreamSource) -> Exception:
     return failure
 
 
-def _await_broker(spark: SparkSession, source: StreamSource, stop: StopRequest) -> None:
-    attempt = 0
-    while not stop.wait(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]):
-        attempt += 1
-        try:
-            source.check(spark)
-        except WirebookError as error:
-            if error.problems[0].code != "broker-unreachable":
-                raise
+class _Outages:
+    """Waits while the broker or the store of the target is away."""
+
+    def __init__(
+        self,
+        source: StreamSource,
+        batches: _Batches,
+        stop: StopRequest,
+        on_connection: Callable[[str | None], None],
+        note: Callable[[str], None],
+    ) -> None:
+        self._source, self._batches, self._stop = source, batches, stop
+        self._on_connection, self._note = on_connection, note
+        self._attempts = 0
+        """How often a batch has failed because of the target, since the last one that landed."""
+
+    def wait(self, failure: Exception, spark: SparkSession) -> None:
+        """Wait until the query is worth starting again, or the stream stops.
+
+        Raises: the failure as a problem, if it does not pass by itself
+        """
+        if isinstance(failure, WirebookError) and may_pass(failure):
+            self._await_target(failure)
+        elif away := self._source.away(failure):
+            self._note(f"the broker cannot be reached, trying again: {away}")
+            self._on_connection(away)
+            self._await_broker(spark)
+            self._on_connection(None)
         else:
-            return
+            raise _explained(failure, self._source)
+
+    def note_batch(self) -> None:
+        """Note that a batch has landed, so that the target can be written to."""
+        if self._attempts:
+            self._note("the target can be written to again")
+            self._on_connection(None)
+            self._attempts = 0
+
+    def _await_target(self, failure: WirebookError) -> None:
+        if not self._attempts:
+            self._note(f"the target cannot be written to, trying again: {failure}")
+        self._on_connection(str(failure))
+        self._batches.forget_target()
+        if self._stop.wait(_pause(self._attempts)):
+            self._note("the last batch was not finished; the next run lands it")
+        self._attempts += 1
+
+    def _await_broker(self, spark: SparkSession) -> None:
+        attempt = 0
+        while not self._stop.wait(_pause(attempt)):
+            attempt += 1
+            try:
+                self._source.check(spark)
+            except WirebookError as error:
+                if error.problems[0].code != "broker-unreachable":
+                    raise
+            else:
+                return
+
+
+def _pause(attempt: int) -> float:
+    return RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
 
 
 @contextmanager

@@ -7,6 +7,7 @@ HDFS have the same interface: `stores.hdfs`.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -28,10 +29,17 @@ __all__ = [
     "ObjectReader",
     "ObjectStatus",
     "ObjectWriter",
+    "is_refusal",
     "store_failed",
 ]
 
 MAX_MESSAGE: Final = 300
+LONG_URL: Final = re.compile(r"(https?://\S{77})\S{3,}")
+REFUSAL: Final = re.compile(
+    r"lacked the necessary privileges|lacked valid authentication|' does not exist$|status code\W+4(?!08|09|29)\d\d|"
+    r"\b(AccessControl|Authorization|InvalidPath|\w+QuotaExceeded|UnresolvedPath)Exception\b"
+)
+"""What `object_store`, `deltalake` and the NameNode say of requests that fail again if they are repeated."""
 CREDENTIALS: Final = "check the URL, the credentials in the environment and the network; then run the command again"
 RETRIES: Final[Any] = {
     "max_retries": 10,
@@ -300,6 +308,12 @@ def _status(meta: Any) -> ObjectStatus:
 
 def store_failed(path: ObjectPath, reason: str, hint: str = CREDENTIALS) -> WirebookError:
     """The problem of a store that refused a request or did not answer, with the first words of its reason."""
-    reason = " ".join(reason.split())[:MAX_MESSAGE]
+    reason = LONG_URL.sub(r"\1...", " ".join(reason.split()))[:MAX_MESSAGE]  # the status follows the URL
     message = f"the store of '{path}' refused a request or did not answer: {reason}"
     return WirebookError(Problem("store-failed", message, file=str(path), hint=hint))
+
+
+def is_refusal(problem: Problem) -> bool:
+    """Whether a store refused a request, such as for its credentials, rather than that it did not answer or was busy:
+    repeating the request does not help."""
+    return problem.code == "store-failed" and REFUSAL.search(problem.message) is not None

@@ -65,17 +65,17 @@ class StreamMetrics(Collector):
             self._seconds += report.seconds
             self._last = figures
 
-    def set_broker(self, failure: str | None) -> None:
-        """Note why the broker cannot be reached, or that it can."""
+    def set_connection(self, failure: str | None) -> None:
+        """Note why the broker or the store cannot be reached, or that they can."""
         self._failure = failure
 
     @property
     def is_ready(self) -> bool:
-        """Whether the query has started and the broker can be reached."""
+        """Whether the query has started, and the broker and the store can be reached."""
         return self._failure is None
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures of the last batch, and why the broker cannot be reached."""
+        """The figures of the last batch, and why the broker or the store cannot be reached."""
         with self._lock:
             last = self._last.to_dict() if self._last else None
             return {"batches": self._counts["batches"], "failure": self._failure, "last_batch": last}
@@ -125,7 +125,7 @@ class StreamMetrics(Collector):
         """The gauges: of the broker, and those of the last batch."""
         labels, last = (self._endpoint,), self._last
         connected = GaugeMetricFamily(
-            "wirebook_stream_connected", "0 while the broker cannot be reached.", labels=("endpoint",)
+            "wirebook_stream_connected", "0 while the broker or the store cannot be reached.", labels=("endpoint",)
         )
         connected.add_metric(labels, int(self._failure is None))
         yield connected
