@@ -111,6 +111,10 @@ class Watched:
 
     def end(self, number: int) -> int:
         self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait for the end, which has no traceback; returns the exit code."""
         code = self.process.wait(SECONDS)
         for thread in self._threads:
             thread.join()

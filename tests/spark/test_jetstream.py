@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,19 @@ class Plants:
                     self.acknowledged.add(stored.seq)
 
         asyncio.run(with_jetstream(self.server, publish))
+
+    def send_fast(self, numbers: Sequence[int]) -> None:
+        """Send to an empty stream without waiting for the acknowledgement of each message."""
+
+        async def publish(jetstream: JetStreamContext) -> None:
+            for number in numbers:
+                await jetstream._nc.publish(f"plants.p{number % 3}.seen", b'{"n": %d}' % number)
+            await jetstream._nc.flush(60)
+            while (await jetstream.stream_info("PLANTS")).state.last_seq < len(numbers):
+                await asyncio.sleep(0.1)
+
+        asyncio.run(with_jetstream(self.server, publish))
+        self.acknowledged |= {*range(1, len(numbers) + 1)}
 
     def arguments(self, *more: str) -> list[str]:
         arguments = ["--endpoint", "/endpoints/e", "--catalog", str(self.catalogue), "--to", str(self.target)]
@@ -160,6 +173,33 @@ def test_batches_are_limited_also_after_a_restart(plants: Plants, one_java: dict
         stream.wait_for(lambda: stream.read() == 30)
         assert stream.end(signal.SIGINT) == 130
     assert [batch["read"] for batch in stream.batches[:-1]] == [0, 10, 20]
+    plants.check_landed()
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "is_terminal"), [(signal.SIGTERM, 0, False), (signal.SIGINT, 130, True)], ids=["TERM", "Ctrl-C"]
+)
+def test_signal_in_a_batch_finishes_it(plants: Plants, number: int, code: int, is_terminal: bool) -> None:
+    """Ctrl-C in a terminal reaches all processes of the stream, Java and Python's workers too."""
+    plants.send_fast(range(1, 50_001))
+    staging = plants.target / "_wirebook" / "staging"
+    with started({}, plants.arguments("--interval", "0", "--max-per-batch", "25000")) as process:
+        stream = Watched(process)
+        while not any(staging.glob("*/*/*")):  # a task has begun to write
+            assert process.poll() is None, stream.notes
+            time.sleep(0.01)
+        if is_terminal:
+            os.killpg(process.pid, number)
+            assert stream.wait() == code
+        else:
+            assert stream.end(number) == code
+    assert any(note.startswith("stopping after the current batch") for note in stream.notes), stream.notes
+    assert not any("was not finished" in note for note in stream.notes)
+    *batches, closing = stream.batches
+    assert closing["read"] == stream.read() == len(plants.rows()) == 25_000 * len(batches)
+    assert 0 < stream.read() < 50_000
+    lines, _ = run({}, plants.arguments("--available-now"))
+    assert (lines[-1]["read"], lines[-1]["skipped"]) == (50_000 - closing["read"], 0)
     plants.check_landed()
 
 
