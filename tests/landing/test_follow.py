@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -183,6 +184,51 @@ def test_source_that_does_not_exist_and_standard_input_are_refused(folder: Folde
     assert "it needs files that can be read again" in err
     _, err = run({}, [*folder.arguments()[:6], "--metrics-address", "127.0.0.1:0"], code=2)
     assert "it is for runs with --follow" in err
+
+
+def test_follower_notes_an_incomplete_file_once_and_lands_the_others(folder: Folder) -> None:
+    folder.append("whole.jsonl", range(400))
+    whole = gzip.compress((folder.source / "whole.jsonl").read_bytes())
+    (folder.source / "whole.jsonl").unlink()
+    folder.written.clear()
+
+    def write(size: int) -> None:
+        """Replace the file at once: no pass may see a part of it."""
+        partial = folder.source / ".partial"
+        partial.write_bytes(whole[:size])
+        partial.rename(folder.source / "cut.gz")
+
+    write(len(whole) // 2)
+    with started({}, folder.arguments("--local")) as process:
+        follower = Watched(process)
+        follower.wait_for(lambda: any("[truncated-file]" in note for note in follower.notes))
+        before = follower.read()
+        for number in range(3):  # each in a pass of its own
+            folder.append(f"{number}.jsonl", range(10 * number, 10 * number + 10))
+            follower.wait_for(lambda n=number: follower.read() == before + 10 * (n + 1))
+        write(len(whole) * 3 // 4)
+        follower.wait_for(lambda: follower.read() > before + 30)
+        assert follower.end(signal.SIGTERM) == 2
+    notes = [note for note in follower.notes if "error: " in note]
+    assert len(notes) == 1
+    assert notes[0].startswith(f"cut.gz:{before}: error: 'cut.gz' was read only up to line {before - 1}: ")
+
+    with started({}, folder.arguments("--local")) as process:
+        follower = Watched(process)
+        follower.wait_for(lambda: any("[truncated-file]" in note for note in follower.notes))
+        write(len(whole))
+        follower.wait_for(lambda: follower.read() > 0)
+        folder.append("last.jsonl", range(5))
+        follower.wait_for(lambda: follower.batches[-1]["read"] == 5)
+        assert follower.end(signal.SIGTERM) == 0
+    folder.written |= {("cut.gz", line) for line in range(1, 401)}
+    places, missing = folder.places(), {}
+    letters = pq.read_table(folder.target / "dead_letters", partitioning=None).to_pylist()
+    for letter in letters:
+        if letter["problems"][0]["code"] == "truncated-file":
+            missing[letter["_file"], letter["_line"]] = 1
+    assert places == Counter(dict.fromkeys(folder.written, 1)) + Counter(missing)
+    assert len(missing) == 2
 
 
 @pytest.mark.faults

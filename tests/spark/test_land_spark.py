@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -87,6 +88,7 @@ def wirebook(environment: dict[str, str], *arguments: str | Path) -> Any:
     return json.loads(run(*PROGRAM, *arguments, "--json", environment=environment))
 
 
+REMEDY = "complete or replace the file and run again; the rest of it lands then"
 PROGRAM = (sys.executable, "-c", "from wirebook.cli import main; main()")
 FIRST = {
     "read": 102,
@@ -122,6 +124,27 @@ def test_command_line_lands_and_shows(folder: Path, one_java: dict[str, str]) ->
     )
     assert "[unknown-table]; did you mean 'g__seen'?" in run(*PROGRAM, "show", folder / "tables", "g_seen", code=2)
     assert "[no-target]" in run(*PROGRAM, "show", folder / "source", code=2)
+
+
+def test_incomplete_file_is_reported_by_each_run_on_spark(folder: Path, one_java: dict[str, str]) -> None:
+    """Without Spark, the same problem is printed."""
+    lines = b"".join(json.dumps(event(number)).encode() + b"\n" for number in range(1000, 1500))
+    whole = gzip.compress(lines)
+    (folder / "source" / "cut.gz").write_bytes(whole[: len(whole) // 2])
+    land = ("land", folder / "source", "--catalog", folder / "catalogue.json", "--no-report")
+
+    def errors(to: str, *options: str) -> list[str]:
+        printed = run(*PROGRAM, *land, "--to", folder / to, *options, environment=one_java, code=2)
+        return [line for line in printed.splitlines() if ": error: " in line]
+
+    first = errors("tables")
+    assert [line.endswith("[truncated-file]; " + REMEDY) for line in first] == [True]
+    assert errors("tables") == first  # without Spark: nothing is read
+    assert errors("local", "--local") == first
+    (folder / "source" / "cut.gz").write_bytes(whole)
+    wirebook(one_java, *land, "--to", folder / "tables")
+    rows = pq.read_table(folder / "tables" / "g__seen", partitioning=None)
+    assert Counter(rows["n"].to_pylist()) == Counter([*range(100), *range(1000, 1500)])
 
 
 def test_landing_without_spark_writes_the_same_files(folder: Path, one_java: dict[str, str]) -> None:

@@ -68,7 +68,7 @@ def follow_source(
                 stop,
                 runner,
                 on_batch=show,
-                on_pass=lambda report: output.show_new(report.problems),
+                on_pass=output.show_pass,
                 on_failure=observers.on_connection,
                 note=output.note,
             )

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,7 +39,7 @@ from wirebook.cli.output import (
     print_table,
     printable,
 )
-from wirebook.cli.run_output import print_note_as, print_problems_as, print_report
+from wirebook.cli.run_output import INCOMPLETE_CODES, print_note_as, print_problems_as, print_report
 from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import capture_path, check_standard_input, load_catalog_to_land
 from wirebook.core.counting import counted
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from wirebook.landing.report.show import TableSummary
     from wirebook.landing.runs.batches import CommittedBatch
+    from wirebook.problems import Problem
 
 DESCRIPTIONS = {
     "repeated": "events that had landed before",
@@ -130,8 +132,8 @@ def land(  # noqa: PLR0917 (options)
     Messages that have landed are skipped, so a run that was killed can be repeated. With `--follow`, Ctrl-C and SIGTERM
     finish the current batch, and the catalogue is read again when it changes.
 
-    Exit codes: 0 done or stopped by SIGTERM, 2 the messages or the catalogue cannot be read, or the tables cannot be
-    written, 130 stopped by Ctrl-C.
+    Exit codes: 0 done or stopped by SIGTERM, 2 the messages or the catalogue cannot be read, a file cannot be read to
+    its end or has changed (all else has landed), or the tables cannot be written, 130 stopped by Ctrl-C.
     """
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
 
@@ -185,7 +187,7 @@ def land(  # noqa: PLR0917 (options)
         lineage = RunLineage(job, [file_source(path)], to, lambda text: print_note_as(progress, text))
         with nullcontext() if dry_run else lineage:
             report = land_job(path, loaded, to, runner=runner, progress=bar, on_batch=show, **settings)
-    print_problems_as(progress, report.problems)
+    print_problems_as(progress, report.problems if source != STANDARD_INPUT else map(_of_input, report.problems))
     if as_json:
         print_json(report.closing_line())
     else:
@@ -193,6 +195,13 @@ def land(  # noqa: PLR0917 (options)
     if with_report and not dry_run:
         report_run(to, before, quiet=as_json)
     return CANNOT_RUN if report.has_errors else OK
+
+
+def _of_input(problem: Problem) -> Problem:
+    """The problem of standard input, which has another name once it is complete."""
+    if problem.code not in INCOMPLETE_CODES:
+        return problem
+    return replace(problem, hint="land the complete input into another folder; here, all of it would land once more")
 
 
 def window_of(deduplicate: str | None) -> timedelta | None:

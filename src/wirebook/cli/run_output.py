@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from wirebook.landing.watch.figures import BatchFigures
 
 TOP_REASONS = 10
+MAX_PROBLEMS = 10
+"""Problems of one code that are printed as text."""
+INCOMPLETE_CODES = ("truncated-file", "unreadable-file")
+"""Codes of files that could not be read to their end."""
+ProblemKey = tuple[str, str | None, str]
 
 
 class BatchOutput:
@@ -25,7 +30,7 @@ class BatchOutput:
 
     def __init__(self, progress: ProgressFormat, *, as_json: bool) -> None:
         self._progress, self._as_json = progress, as_json
-        self._known: list[Problem] = []
+        self._of_batch, self._of_pass = set[ProblemKey](), set[ProblemKey]()
 
     def note(self, text: str) -> None:
         """Print a note on standard error."""
@@ -48,12 +53,17 @@ class BatchOutput:
                 f"{report.dead_lettered:,}{repeated}{before}; {report.seconds:.1f} s{lag}",
                 flush=True,
             )
-        self.show_new(report.problems)
+        self._print_new(report.problems)
+        self._of_batch = set(map(_key, report.problems))
 
-    def show_new(self, problems: list[Problem]) -> None:
-        """Print the problems that were not there when this was called last."""
-        print_problems_as(self._progress, (problem for problem in problems if problem not in self._known))
-        self._known = problems
+    def show_pass(self, report: Report) -> None:
+        """Print the problems of a pass over the source that neither the pass before it nor a batch of this one had."""
+        self._print_new(report.problems)
+        self._of_batch, self._of_pass = set(), set(map(_key, report.problems))
+
+    def _print_new(self, problems: Iterable[Problem]) -> None:
+        known = self._of_batch | self._of_pass
+        print_problems_as(self._progress, (problem for problem in problems if _key(problem) not in known))
 
     def close(self, report: Report, to: AnyPath) -> None:
         """Print the sum of all batches."""
@@ -63,18 +73,31 @@ class BatchOutput:
             print_report(report, to)
 
 
+def _key(problem: Problem) -> ProblemKey:
+    """What tells a problem from others while a run goes on. A file that grows and stays incomplete has one problem."""
+    is_incomplete = problem.code in INCOMPLETE_CODES
+    return problem.code, problem.file, "" if is_incomplete else f"{problem.line}: {problem.message}"
+
+
 def print_note_as(progress: ProgressFormat, text: str) -> None:
     """Print a note on standard error: as text, or as an object between those of batches."""
     print_event({"message": text}) if progress is ProgressFormat.JSON else print_note(text)
 
 
 def print_problems_as(progress: ProgressFormat, problems: Iterable[Problem]) -> None:
-    """Print problems on standard error: as text, or as objects between those of batches."""
-    if progress is not ProgressFormat.JSON:
-        print_problems(problems)
+    """Print problems on standard error: all of them as objects between those of batches, or the first of each code as
+    text."""
+    if progress is ProgressFormat.JSON:
+        for problem in problems:
+            print_event({"message": render_problem(problem)})
         return
+    counts: Counter[str] = Counter()
     for problem in problems:
-        print_event({"message": render_problem(problem)})
+        counts[problem.code] += 1
+        if counts[problem.code] <= MAX_PROBLEMS:
+            print_problems([problem])
+    for code, more in (counts - Counter(dict.fromkeys(counts, MAX_PROBLEMS))).items():
+        print_problems([Problem(code, f"{more:,} more of these are not listed", hint="--progress json lists all")])
 
 
 def print_report(report: Report, to: AnyPath) -> None:

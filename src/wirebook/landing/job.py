@@ -83,7 +83,8 @@ def land(
 
     Raises: WirebookError (unknown-endpoint, unreadable-file, unsupported-store, format-differs, missing-extra,
     iceberg-catalog-differs, iceberg-catalog-failed, target-locked, unwritable-target, not-conserved, worker-failed, and
-    the codes of `Catalog.load`). Changed files are in the problems of the report.
+    the codes of `Catalog.load`). Files that have changed or could not be read to their end are in the problems of the
+    report.
     """
     loaded = load_catalog(catalog)
     settings = run_settings(loaded, runner, options)

@@ -10,7 +10,7 @@ import msgspec
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
 from wirebook.landing.runs.manifests import TableEntry
 from wirebook.landing.runs.offsets import Offsets, RepeatedMessage, add_offsets
-from wirebook.landing.runs.plan import unfinished_line
+from wirebook.landing.runs.plan import MAX_REASON, unfinished_line
 from wirebook.landing.runs.task import SplitResult, TaskResult
 from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.tables.formats import NO_TRAITS, TableTraits
@@ -83,6 +83,8 @@ def _settled(entry: LedgerEntry, last: SplitResult) -> LedgerEntry:
         return entry
     if progress.problem:
         entry = msgspec.structs.replace(entry, problem=progress.problem, content=progress.content, complete=False)
+        if progress.reason:  # else the plan knew it
+            entry = msgspec.structs.replace(entry, reason=progress.reason[:MAX_REASON])
     if last.split.problem:
         return entry
     return msgspec.structs.replace(entry, lines=progress.lines, open_line=progress.open_line)

@@ -29,7 +29,7 @@ from wirebook.landing.runs.checks import (
 )
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
 from wirebook.landing.runs.manifests import BatchRun, Manifest
-from wirebook.landing.runs.plan import Plan, make_batches, make_plan, make_tasks, source_changed
+from wirebook.landing.runs.plan import Plan, incomplete_file, make_batches, make_plan, make_tasks, source_changed
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import PendingBatch, Target
 from wirebook.landing.sources.files import Scan, SourceFile, identity_of, list_files, scan_files
@@ -135,6 +135,7 @@ class Run:
                 entries = [entry for entry in batch.entries if entry.file not in self._stopped]
                 self._land_batch(self._batches.begin(tasks, entries), self._catalogue.document)
         self._record_copies(plan)
+        self.report.problems += self._incomplete_files(plan)
         self._count_files(plan)
 
     def _scan(self, files: Iterable[SourceFile]) -> Iterator[Scan]:
@@ -217,6 +218,16 @@ class Run:
             number, fingerprint = self._batches.take_number(), self._catalogue.fingerprint
             run = BatchRun(started=datetime.now(UTC), seconds=0.0)
             self._target.commit(Manifest(batch=number, catalogue=fingerprint, entries=copies, run=run))
+
+    def _incomplete_files(self, plan: Plan) -> list[Problem]:
+        """The problems of files that could not be read to their end, by this run or by an earlier one.
+
+        Files that have changed are left out: nothing of them was to land.
+        """
+        changed = {problem.file for problem in self.report.problems if problem.code == "source-changed"}
+        names = {*plan.incomplete, *plan.copies, *(planned.scan.file.name for planned in plan.files)} - changed
+        entries = (self._ledger[name] for name in sorted(names & self._ledger.keys()))
+        return [incomplete_file(entry) for entry in entries if entry.problem]
 
     def _count_files(self, plan: Plan) -> None:
         """Count the messages that the target had already: those of whole files, and of the first lines of files that

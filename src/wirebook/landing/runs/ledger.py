@@ -24,10 +24,11 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     Shape: the first `size` bytes, with this `digest`, hold the first `lines` lines (Parquet: rows), which gave
     `messages`. `size` is the size of the file if it is compressed or Parquet, else the bytes that have landed.
     `complete` is false while more rows or lines of the same bytes are still to land. `problem` is the code of what
-    prevented the rest from being read; a dead letter reports it. `open_line` is the length of the last line if it
-    landed without a line end. `content` is a digest of the landed content of a file with a problem. `same_as` is the
-    file with the same content that landed instead of this one. `modified` is the time, in milliseconds, at which a file
-    of HDFS of which all bytes have landed was last written.
+    prevented the rest from being read; a dead letter reports it. `reason` is what the reader said about it; earlier
+    versions of Wirebook did not write it. `open_line` is the length of the last line if it landed without a line end.
+    `content` is a digest of the landed content of a file with a problem. `same_as` is the file with the same content
+    that landed instead of this one. `modified` is the time, in milliseconds, at which a file of HDFS of which all bytes
+    have landed was last written.
     """
 
     file: str
@@ -39,6 +40,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     messages: int = 0
     complete: bool = True
     problem: str | None = None
+    reason: str = ""
     open_line: int = 0
     content: str | None = None
     same_as: str | None = None

@@ -16,13 +16,15 @@ from wirebook.landing.sources.byte_streams import SourceChanged
 from wirebook.landing.sources.files import Scan, digest_of
 from wirebook.landing.sources.reading import content_digest
 from wirebook.landing.sources.splits import FileSplit, merge_adjacent, split_file, unreadable_split, with_formats
-from wirebook.problems import Problem
+from wirebook.problems import CODES, Problem
 
 __all__ = [
+    "MAX_REASON",
     "Batch",
     "Plan",
     "PlannedFile",
     "group_by_weight",
+    "incomplete_file",
     "make_batches",
     "make_plan",
     "make_tasks",
@@ -32,6 +34,9 @@ __all__ = [
 
 MAX_SPLITS = 5000
 """Maximum number of splits per batch: they are sent to Spark with the job."""
+
+MAX_REASON = 200
+"""Characters of the reason in a ledger entry."""
 
 MIN_TASK = 1 << 20
 """Bytes below which another task costs more than it saves."""
@@ -56,11 +61,12 @@ class PlannedFile:
 
     def _changes(self, split: FileSplit) -> dict[str, Any]:
         if split.problem == "unreadable-file":
-            return {"problem": split.problem, "complete": False}
+            return {"problem": split.problem, "reason": (self.scan.error or "")[:MAX_REASON], "complete": False}
         packed = {
             "codec": split.codec,
             "file_type": split.file_type,
             "problem": split.problem,
+            "reason": split.message[:MAX_REASON],
             "content": None,
             "same_as": None,
         }
@@ -77,12 +83,14 @@ class PlannedFile:
 class Plan:
     """What a run does with each file of a source.
 
-    Shape: `files` to land, by name. `skipped` have nothing new. `copies` maps a file to its ledger entry and to the
-    file with the same content. `problems` are changed files (errors) and unfinished last lines (notes).
+    Shape: `files` to land, by name. `skipped` have nothing new; the `incomplete` ones of them could not be read to
+    their end by an earlier run, and have not changed since. `copies` maps a file to its ledger entry and to the file
+    with the same content. `problems` are changed files (errors) and unfinished last lines (notes).
     """
 
     files: list[PlannedFile] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    incomplete: list[str] = field(default_factory=list)
     copies: dict[str, tuple[LedgerEntry, str]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
@@ -118,7 +126,7 @@ class _Planner:
     def _add(self, scan: Scan, known: LedgerEntry | None) -> None:
         decision = _decide(scan, known)
         if decision is Decision.SKIP:
-            self.plan.skipped.append(scan.file.name)
+            self._skip(scan, is_incomplete=known is not None and known.problem is not None)
         elif decision is Decision.CHANGED:
             raise SourceChanged("its first bytes differ from those that landed")
         elif decision is Decision.UNREADABLE:
@@ -137,10 +145,15 @@ class _Planner:
         if original and original != scan.file.name:
             self.plan.copies[scan.file.name] = (end, original)
         elif not new.splits or _is_reported(known, new.splits[0]):
-            self.plan.skipped.append(scan.file.name)
+            self._skip(scan, is_incomplete=bool(new.splits))
         else:
             self._landed[end.size, end.digest] = scan.file.name
             self.plan.files.append(planned)
+
+    def _skip(self, scan: Scan, *, is_incomplete: bool) -> None:
+        self.plan.skipped.append(scan.file.name)
+        if is_incomplete:
+            self.plan.incomplete.append(scan.file.name)
 
 
 def _decide(scan: Scan, known: LedgerEntry | None) -> Decision:
@@ -162,6 +175,17 @@ def source_changed(file: str, why: str) -> Problem:
     message = f"'{file}' has changed since it landed, so nothing of it lands: {why}"
     hint = "rename the new file, or restore the file that landed"
     return Problem(code="source-changed", file=file, message=message, hint=hint)
+
+
+def incomplete_file(entry: LedgerEntry) -> Problem:
+    """The problem of a file that could not be read to its end; its line is the first one that is missing."""
+    code = entry.problem or "truncated-file"
+    what = "row" if entry.file_type == "parquet" else "line"
+    read = f"'{entry.file}' was read only up to {what} {entry.lines}" if entry.lines else f"'{entry.file}' was not read"
+    message = f"{read}: {entry.reason or CODES[code].title}"
+    remedy = "make the file readable" if code == "unreadable-file" else "complete or replace the file"
+    hint = f"{remedy} and run again; the rest of it lands then"
+    return Problem(code=code, file=entry.file, line=entry.lines + 1, message=message, hint=hint)
 
 
 def unfinished_line(file: str, line: int) -> Problem:

@@ -26,10 +26,11 @@ class Report:
     Shape: `read` counts messages that are new to the target; `skipped` counts messages of the source that it had
     already; `empty` counts batches of events without an event. `rows` are the rows of this run by table, dead letters
     and repeats included; `staged` of them are in the staging table. `recovered` are rows of earlier batches that
-    entered their tables in this run. `problems` are changed or unlistable files, tables that did not take their rows
-    (errors), and unfinished last lines (notes). In a replay, `read` counts the dead letters that were tried,
-    `unresolved` those that still do not land, and `skipped` all others. `bytes_read` is the size of the records,
-    without compression, and `bytes_written` that of the files of rows. `late` and `endpoints` as in `Manifest`.
+    entered their tables in this run. `problems` are files that have changed or could not be read to their end, folders
+    that cannot be listed, tables that did not take their rows (errors), and unfinished last lines (notes). In a replay,
+    `read` counts the dead letters that were tried, `unresolved` those that still do not land, and `skipped` all others.
+    `bytes_read` is the size of the records, without compression, and `bytes_written` that of the files of rows. `late`
+    and `endpoints` as in `Manifest`.
     """
 
     read: int = 0

@@ -40,7 +40,8 @@ class Progress(msgspec.Struct, kw_only=True):
     """How far a split has been read.
 
     Shape: `lines` is the number of the last line (or row) that was read; `position` counts bytes of the split's weight.
-    `problem` is the code of what prevented the rest from being read, and `content` the digest of the content before it.
+    `problem` is the code of what prevented the rest from being read, `reason` describes it, and `content` is the digest
+    of the content before it.
     `open_line` is the length of a last line without a line end. `unfinished` means that such a line is incomplete and
     was left for a later run.
     """
@@ -48,6 +49,7 @@ class Progress(msgspec.Struct, kw_only=True):
     lines: int
     position: int = 0
     problem: str | None = None
+    reason: str = ""
     content: str | None = None
     open_line: int = 0
     unfinished: bool = False
@@ -125,7 +127,7 @@ def _read_tail(split: FileSplit, progress: Progress, stream: ByteStream, reader:
     is_new = reader.line > split.after
     is_landed = reader.line == split.after and split.open_line == length > 0  # without a line end
     if stream.problem:
-        progress.problem = "truncated-file"
+        progress.problem, progress.reason = "truncated-file", stream.problem
         progress.content = content_digest(split.path, split.codec, progress.lines)
         yield _lost(split, "truncated-file", max(reader.line, split.after + 1), stream.problem, tail or None)
     elif not (is_new or is_landed):
@@ -149,8 +151,8 @@ def _read_whole(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[
     if length > len(text):
         yield _too_long(split, LongLine(line, text[blank : blank + sizes.head], length), sizes)
     elif problem or (value[:1] in (b"[", b"{") and first_value(value).end is None):
-        progress.problem = "truncated-file"
-        yield _lost(split, "truncated-file", line, problem or "the file ends inside its only JSON value", value)
+        progress.problem, progress.reason = "truncated-file", problem or "the file ends inside its only JSON value"
+        yield _lost(split, "truncated-file", line, progress.reason, value)
         return
     else:
         yield _one(split, line, value)
@@ -183,9 +185,10 @@ def _read_rows(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[C
     except (*UNSEEN, ObjectChanged):
         raise
     except ARROW_ERRORS as error:
-        progress.problem = "truncated-file"
+        message = f"row {progress.lines + 1} cannot be read: {error}"
+        progress.problem, progress.reason = "truncated-file", message
         progress.content = content_digest(split.path, split.codec, progress.lines)
-        yield _lost(split, "truncated-file", progress.lines + 1, f"row {progress.lines + 1} cannot be read: {error}")
+        yield _lost(split, "truncated-file", progress.lines + 1, message)
 
 
 def _row_batches(split: FileSplit, sizes: Sizes) -> Iterator[pa.RecordBatch]:
