@@ -7,15 +7,18 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from wirebook.capture.metrics import MetricsApp, metrics_listener, serving
+from wirebook.landing.job import land
 from wirebook.landing.runs.report import Report
-from wirebook.landing.watch.figures import BatchFigures
-from wirebook.landing.watch.metrics import MAX_DEFINITIONS, OTHER, StreamMetrics
+from wirebook.landing.watch.figures import BatchFigures, figures_of
+from wirebook.landing.watch.metrics import MAX_SERIES, OTHER, UNKNOWN, StreamMetrics
 from wirebook.problems import WirebookError
 
 XID = "/endpoints/e"
@@ -31,6 +34,12 @@ def batch(rows: dict[str, int], *, dead: int = 0, seconds: float = 1.0, **figure
     report.reasons = Counter({"no-match": dead})
     started = datetime(2026, 11, 23, tzinfo=UTC)
     return BatchFigures(number=0, report=report, started=started, catalogue="c", query="q", endpoint=XID, **figures)
+
+
+def registry_of(metrics: StreamMetrics) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    return registry
 
 
 def samples(text: str) -> Samples:
@@ -82,10 +91,85 @@ def test_number_of_time_series_is_bounded() -> None:
     metrics.add(batch({f"/d/{number}": 1 for number in range(10_000)}))
     (landed,) = (family for family in metrics.collect() if family.name == "wirebook_stream_landed")
     counts = {sample.labels["definition"]: sample.value for sample in landed.samples}
-    assert len(counts) == MAX_DEFINITIONS + 1
+    assert len(counts) == MAX_SERIES + 1
     assert sum(counts.values()) == 10_600
-    assert counts[OTHER] == 10_000 - MAX_DEFINITIONS
+    assert counts[OTHER] == 10_000 - MAX_SERIES
     assert counts["/d/0"] == 2
+
+
+CAPTURED = {"e": {"d": 3, "shared": 1}, "f": {"f": 2, "shared": 1}}
+"""Events in captures, by the name of the endpoint that captured them and the name of the definition."""
+
+
+def captures(*, wrong: int) -> str:
+    """Captured events of both endpoints; some of `e` match nothing, and one has an endpoint that is not in the
+    catalogue. A line is no JSON."""
+    types = [(e, type_) for e, counts in CAPTURED.items() for type_, count in counts.items() for _ in range(count)]
+    types += [("e", "other")] * wrong + [("gone", "d")]
+    lines = []
+    for number, (endpoint, type_) in enumerate(types):
+        body = {"specversion": "1.0", "id": str(number), "source": "/s", "type": type_}
+        record = {"protocol": "HTTP", "endpoint": f"/endpoints/{endpoint}", "method": "POST"}
+        record |= {"headers": [["content-type", "application/cloudevents+json"]], "body": json.dumps(body)}
+        lines.append(json.dumps(record) + "\n")
+    return "".join([*lines, "no JSON\n"])
+
+
+def landed_metrics(folder: Path, text: str, endpoint: str | None = None) -> tuple[Samples, Counter[str]]:
+    """Land captures; return the metrics of the run, and the dead letters by endpoint of its report."""
+    names = ("d", "f", "shared")
+    messages = {n: {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": n}}} for n in names}
+    groups = {name: {"messages": {name: message}} for name, message in messages.items()}
+    members = {"e": ["d", "shared"], "f": ["f", "shared"]}
+    endpoints = {
+        name: {"usage": ["producer"], "protocol": "HTTP", "messagegroups": [f"/messagegroups/{g}" for g in of]}
+        for name, of in members.items()
+    }
+    (folder / "source").mkdir()
+    (folder / "source" / "a.jsonl").write_text(text)
+    catalogue = {"specversion": "1.0-rc4", "messagegroups": groups, "endpoints": endpoints}
+    metrics = StreamMetrics(XID)
+    report = land(
+        folder / "source",
+        catalogue,
+        folder / "tables",
+        endpoint=endpoint,
+        on_batch=lambda committed: metrics.add(figures_of(committed)),
+    )
+    return samples(generate_latest(registry_of(metrics)).decode()), report.dead_endpoints
+
+
+def by_endpoint(found: Samples, name: str) -> dict[str, float]:
+    return {
+        dict(labels)["message_endpoint"]: count
+        for (metric, labels), count in found.items()
+        if metric == f"wirebook_stream_{name}_total"
+    }
+
+
+def test_messages_are_counted_by_endpoint(tmp_path: Path) -> None:
+    found, dead = landed_metrics(tmp_path, captures(wrong=4))
+    assert by_endpoint(found, "endpoint_landed") == {"/endpoints/e": 3, "/endpoints/f": 2, UNKNOWN: 2}
+    assert by_endpoint(found, "endpoint_dead_letters") == {"/endpoints/e": 4, UNKNOWN: 2}
+    assert dead == {"/endpoints/e": 4}
+    assert value(found, "landed_total", definition="/messagegroups/shared/messages/shared") == 2
+
+
+def test_all_messages_are_of_the_endpoint_of_the_run(tmp_path: Path) -> None:
+    found, dead = landed_metrics(tmp_path, captures(wrong=4), "/endpoints/e")
+    assert by_endpoint(found, "endpoint_landed") == {"/endpoints/e": 6}
+    assert by_endpoint(found, "endpoint_dead_letters") == dead == {"/endpoints/e": 7}
+
+
+def test_number_of_endpoints_with_time_series_is_bounded() -> None:
+    metrics = StreamMetrics(XID)
+    figures = batch({"/d": 5000})
+    figures.report.endpoints = Counter({f"/endpoints/{number}": 1 for number in range(4000)})
+    metrics.add(figures)
+    metrics.add(figures)
+    counts = by_endpoint(samples(generate_latest(registry_of(metrics)).decode()), "endpoint_landed")
+    assert len(counts) == MAX_SERIES + 1
+    assert (counts["/endpoints/0"], counts[OTHER], sum(counts.values())) == (2, 2 * (5000 - MAX_SERIES), 10_000)
 
 
 def test_address_in_use_is_rejected_with_the_option() -> None:

@@ -156,7 +156,7 @@ def catalogue_of(catalog: Catalog) -> Catalogue:
         return comment_text(text) if isinstance(text, str) else None
 
     @cache
-    def endpoints() -> dict[str, set[str]]:
+    def owners_by_xid() -> dict[str, set[str]]:
         owners: dict[str, set[str]] = {}
         for endpoint, scope in catalog.scopes.items():
             for xid in scope.members or ():
@@ -165,7 +165,7 @@ def catalogue_of(catalog: Catalog) -> Catalogue:
         return owners
 
     def endpoint_of(xid: str) -> str | None:
-        owners = endpoints().get(xid, set())
+        owners = owners_by_xid().get(xid, set())
         return next(iter(owners)) if len(owners) == 1 else None
 
     document = catalog.registry.document
@@ -180,6 +180,7 @@ def catalogue_of(catalog: Catalog) -> Catalogue:
         describe,
         partial(prepared_engine, catalog),
         endpoint_of,
+        lambda: catalog.scopes,
     )
 
 

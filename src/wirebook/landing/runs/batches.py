@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import NO_TRAITS, StagedFile, TableTraits
 from wirebook.landing.tables.iceberg_catalog import TargetCatalog, place_for, place_of, remember
-from wirebook.landing.tables.layout import STAGED
+from wirebook.landing.tables.layout import DEAD_LETTERS, STAGED
 from wirebook.landing.tables.names import assign_names
 from wirebook.landing.tables.partitions import partition_of
 from wirebook.landing.tables.settings import TableSettings
@@ -73,7 +73,8 @@ class Catalogue:
     Shape: `document` is the JSON that is pinned and sent to tasks. `check_endpoint` raises if the catalogue has no
     endpoint with an XID. `name` and `epoch` are those in the document. `xids` returns the definitions
     that have tables; without it, the engine names them. `prepare` returns what spares tasks to compile the catalogue,
-    for messages of an endpoint. `endpoint_of` returns the endpoint of a definition, if only one has it.
+    for messages of an endpoint. `endpoint_of` returns the endpoint of a definition, if only one has it;
+    `endpoints` returns the XIDs of all.
     """
 
     fingerprint: str
@@ -85,6 +86,7 @@ class Catalogue:
     describe: Callable[[str], str | None] = lambda _: None
     prepare: Callable[[str | None], bytes | None] = lambda _: None
     endpoint_of: Callable[[str], str | None] = lambda _: None
+    endpoints: Callable[[], Collection[str]] = lambda: ()
 
 
 class Runner(Protocol):
@@ -416,7 +418,7 @@ class Batches:
         Raises: not-conserved
         """
         check = check_replayed if pending.chosen else check_conservation
-        endpoints = self._by_endpoint(pending, results)
+        endpoints, dead = self._by_endpoint(pending, results), self._dead_by_endpoint(pending, results)
         if self.settings.dry_run:
             check(results, total_counts(result.rows for result in results))
         elif not entries and not any(result.files for result in results):
@@ -429,12 +431,13 @@ class Batches:
             if manifest.seen is not None:
                 delete_unneeded(self.target.records, manifest.seen)
             if self.settings.on_batch:
-                report = Report(problems=self.target.problems, endpoints=Counter(endpoints))
+                report = Report(problems=self.target.problems, endpoints=Counter(endpoints), dead_endpoints=dead)
                 report.add(results)
                 report.seconds = time.monotonic() - self._start_clock(pending.batch)[1]
                 self.settings.on_batch(CommittedBatch(manifest, report))
         self.report.add(results)
         self.report.endpoints.update(endpoints)
+        self.report.dead_endpoints.update(dead)
 
     def _start_clock(self, batch: int) -> tuple[datetime, float]:
         """When this run began the batch: now, unless it has begun it before."""
@@ -500,6 +503,15 @@ class Batches:
                 if endpoint := pending.endpoint or known:
                     counts[endpoint] += rows
         return dict(counts)
+
+    def _dead_by_endpoint(self, pending: PendingBatch, results: list[TaskResult]) -> Counter[str]:
+        """The dead letters by endpoint: that of the run, or those of the catalogue that records name."""
+        if pending.endpoint:
+            dead = sum(result.rows.get(DEAD_LETTERS, 0) for result in results)
+            return Counter({pending.endpoint: dead} if dead else {})
+        known = self.catalogue.endpoints() if pending.catalogue == self.catalogue.fingerprint else ()
+        counts = total_counts(result.dead_endpoints for result in results)
+        return Counter({endpoint: count for endpoint, count in counts.items() if endpoint in known})
 
     def _seen_after(self, pending: PendingBatch, results: list[TaskResult]) -> SeenEvents | None:
         """The events that the target remembers from the batch on; None if repeats are not searched."""

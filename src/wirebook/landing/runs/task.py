@@ -17,10 +17,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirebook.core.collector import without_collector
 from wirebook.landing.chunks import UNKNOWN_TABLE, Chunk, Engine, EngineFactory, Landed, TableBlock, TableInfo
@@ -57,6 +58,8 @@ __all__ = [
 ]
 
 PROGRESS_SECONDS = 0.25
+MAX_ENDPOINTS: Final = 1000
+"""Endpoints whose dead letters a task counts: records can name any number of them."""
 SHARED_TARGET = (
     "choose a target that the driver and all workers reach: an object store, or a folder that all of them mount under "
     "the same path"
@@ -117,8 +120,9 @@ class TaskResult(msgspec.Struct, kw_only=True):
     the staging table. In a replay, `unresolved` counts dead letters that were read and did not land. `bytes_read` is
     the size of the records, as in `Chunk.size`. Of a DataFrame, `offsets` are the rows that were read, and `skipped`
     counts those that had landed before. `events` are those that repeat none of an earlier batch, as in
-    `repeats.EVENT_SCHEMA`, if repeats were searched. `fault` is the (code, message, hint) of the problem that stopped
-    the task; `trace` is its traceback if it is an internal error.
+    `repeats.EVENT_SCHEMA`, if repeats were searched. `dead_endpoints` counts dead letters by the endpoint that their
+    record names, of at most `MAX_ENDPOINTS`; it is empty if the run has an endpoint. `fault` is the (code, message,
+    hint) of the problem that stopped the task; `trace` is its traceback if it is an internal error.
     """
 
     files: list[StagedFile] = []
@@ -139,6 +143,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
     late: int = 0
     outcomes: dict[str, int] = {}
     reasons: dict[str, int] = {}
+    dead_endpoints: dict[str, int] = {}
     fault: tuple[str, str, str | None] | None = None
     trace: str = ""
 
@@ -158,6 +163,7 @@ class _Tally:
     rows: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
+    dead_endpoints: Counter[str] = field(default_factory=Counter)
     schemas: dict[bytes, int] = field(default_factory=dict)
     columns: dict[str, int] = field(default_factory=dict)
     info: dict[str, TableInfo] = field(default_factory=dict)
@@ -173,6 +179,15 @@ class _Tally:
             if new := [table for table in block.names if table not in self.columns]:
                 self.note_columns(new, block.rows.schema)
                 self.info |= {table: landed.info[table] for table in new if table in landed.info}
+
+    def count_endpoints(self, dead_letters: pa.Table) -> None:
+        """Count dead letters by the endpoint that their record names."""
+        if not len(dead_letters) or "endpoint" not in dead_letters.column_names:
+            return
+        for item in pc.value_counts(dead_letters["endpoint"]).to_pylist():
+            endpoint, count = item["values"], item["counts"]
+            if endpoint in self.dead_endpoints or (endpoint and len(self.dead_endpoints) < MAX_ENDPOINTS):
+                self.dead_endpoints[endpoint] += count
 
     def note_columns(self, tables: Iterable[str], schema: pa.Schema) -> None:
         """Note the columns of tables whose columns are not known yet."""
@@ -352,6 +367,8 @@ class Task:
         if self._repeats:
             landed = self._repeats.separate(landed, read, partial(raw_records, chunk))
         self._tally.add(landed)
+        if self._job.options.get("endpoint") is None:
+            self._tally.count_endpoints(landed.dead_letters)
         self._stage(landed)
         for result, count in zip(waiting.results, messages, strict=True):
             if result is not None:

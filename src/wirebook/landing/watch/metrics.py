@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from prometheus_client.core import (
@@ -20,12 +20,14 @@ from prometheus_client.registry import Collector
 
 from wirebook.landing.watch.figures import BatchFigures
 
-__all__ = ["MAX_DEFINITIONS", "OTHER", "StreamMetrics"]
+__all__ = ["MAX_SERIES", "OTHER", "UNKNOWN", "StreamMetrics"]
 
-MAX_DEFINITIONS: Final = 1000
-"""Definitions that have a time series of their own."""
+MAX_SERIES: Final = 1000
+"""Definitions or endpoints that have a time series of their own."""
 OTHER: Final = "other"
-"""The label of the definitions beyond."""
+"""The label of the definitions or endpoints beyond."""
+UNKNOWN: Final = "unknown"
+"""The label of messages whose endpoint is not known."""
 BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 """Upper bounds of the durations of batches, in seconds."""
 
@@ -33,8 +35,8 @@ BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
 class StreamMetrics(Collector):
     """The numbers of the batches that a stream has landed since it started.
 
-    The first thousand definitions with messages have a time series each, and keep it; all others share one, so that a
-    catalogue of any size makes a bounded number of series and the sum over definitions stays exact.
+    The first thousand definitions and endpoints with messages have a time series each, and keep it; all others share
+    one, so that a catalogue of any size makes a bounded number of series and the sum over them stays exact.
     """
 
     def __init__(self, endpoint: str) -> None:
@@ -43,6 +45,8 @@ class StreamMetrics(Collector):
         self._counts: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
         self._definitions: Counter[str] = Counter()
+        self._endpoints: Counter[str] = Counter()
+        self._dead_endpoints: Counter[str] = Counter()
         self._codes: Counter[str] = Counter()
         self._buckets: Counter[float] = Counter()
         self._seconds = 0.0
@@ -58,9 +62,9 @@ class StreamMetrics(Collector):
             self._counts["batches"] += 1
             self._outcomes.update(report.outcomes)
             self._codes.update(report.reasons)
-            for definition, rows in report.definition_rows().items():
-                is_known = definition in self._definitions or len(self._definitions) < MAX_DEFINITIONS
-                self._definitions[definition if is_known else OTHER] += rows
+            _add(self._definitions, report.definition_rows())
+            _add(self._endpoints, _with_unknown(report.endpoints, report.landed))
+            _add(self._dead_endpoints, _with_unknown(report.dead_endpoints, report.dead_lettered))
             self._buckets[next((bound for bound in BUCKETS if report.seconds <= bound), float("inf"))] += 1
             self._seconds += report.seconds
             self._last = figures
@@ -95,6 +99,13 @@ class StreamMetrics(Collector):
             ),
             ("landed", self._definitions, "definition", "Messages that landed, by definition."),
             ("dead_letters", self._codes, "code", "Dead letters by problem code; one with two codes counts twice."),
+            ("endpoint_landed", self._endpoints, "message_endpoint", "Messages that landed, by their endpoint."),
+            (
+                "endpoint_dead_letters",
+                self._dead_endpoints,
+                "message_endpoint",
+                "Dead letters by the endpoint of the run, or the one that the record names.",
+            ),
         ):
             family = CounterMetricFamily(f"wirebook_stream_{name}", text, labels=("endpoint", label))
             for value, count in counts.items():
@@ -145,3 +156,16 @@ class StreamMetrics(Collector):
             gauge = GaugeMetricFamily(f"wirebook_stream_{name}", text, labels=("endpoint",))
             gauge.add_metric(labels, value)
             yield gauge
+
+
+def _add(series: Counter[str], counts: Mapping[str, int]) -> None:
+    """Add counts by label. A new label beyond the limit counts as `OTHER`."""
+    for label, count in counts.items():
+        is_known = label in series or len(series) < MAX_SERIES
+        series[label if is_known else OTHER] += count
+
+
+def _with_unknown(counts: Counter[str], total: int) -> Mapping[str, int]:
+    """Counts by endpoint, and the rest of the total, if there is any, as `UNKNOWN`."""
+    unknown = total - counts.total()
+    return {**counts, UNKNOWN: unknown} if unknown else counts
