@@ -24,7 +24,6 @@ import pytest
 from extensions import load
 
 from tests.brokers.hive_metastore import hive_metastore
-from tests.brokers.iceberg_rest import rest_catalog
 from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
 from tests.landing.test_table_settings import OTHER, PAID, PLACED, Shop, event, registry
 from tests.landing.workspace import PROJECT, Workspace
@@ -54,14 +53,6 @@ def postgresql() -> Iterator[str]:
         pytest.skip(MISSING)
     with running_postgresql() as address:
         yield address
-
-
-@pytest.fixture(scope="session")
-def rest(s3: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of Iceberg's REST catalogue."""
-    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL")
-    with rest_catalog(tmp_path_factory.mktemp("rest"), {name: os.environ[name] for name in names}) as url:
-        yield url
 
 
 @pytest.fixture(scope="session")
