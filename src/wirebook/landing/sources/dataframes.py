@@ -14,7 +14,7 @@ Spec: docs/how-to/dataframes.md; docs/capture-format.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
@@ -29,7 +29,7 @@ from wirebook.bindings.capture import EXPECTED
 from wirebook.landing.chunks import Chunk, Numbers
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["Identity", "InputColumns", "chunks_of", "identified_rows", "input_columns"]
+__all__ = ["Identity", "InputColumns", "chunks_of", "form_of", "identified_rows", "input_columns"]
 
 VALUE: Final = "value"
 CAPTURE_COLUMNS: Final = ("protocol", *(name for name in EXPECTED if "." not in name))
@@ -46,6 +46,7 @@ WANTED: Final = (
     "'key', 'headers', 'partition', 'offset', 'timestamp'), or 'protocol' and other members of the capture format"
 )
 PAIR: Final = ("name", "value")
+PAIRS: Final = ("headers", "user_properties")
 
 
 class Identity(NamedTuple):
@@ -83,12 +84,25 @@ def input_columns(available: Sequence[str], chosen: Mapping[str, str] | None = N
     else:
         _check_chosen(available, chosen)
         names = {ours: by_name[theirs.casefold()] for ours, theirs in chosen.items()}
-    for form, (required, columns) in FORMS.items():
-        if names.keys() >= {*required}:
-            return InputColumns(form, {name: names[name] for name in columns if name in names})
+    if form := form_of(names):
+        used = {name: names[name] for name in FORMS[form][1] if name in names}
+        _check_single(available, [*used.values()])
+        return InputColumns(form, used)
     message = f"the DataFrame has no columns with messages; found: {_quoted(available)}; needed: {WANTED}"
     hint = "rename the columns, or map them, as in columns={'value': 'payload_json'}"
     raise WirebookError(Problem("frame-columns", message, expected=WANTED, actual=list(available), hint=hint))
+
+
+def form_of(names: Container[str]) -> str | None:
+    """The form of a DataFrame that has columns with these names, or None."""
+    return next((form for form, (required, _) in FORMS.items() if all(name in names for name in required)), None)
+
+
+def _check_single(available: Sequence[str], used: Sequence[str]) -> None:
+    if repeated := [name for name in used if available.count(name) > 1]:
+        message = f"the DataFrame has several columns of the name {_quoted(repeated)}"
+        hint = "drop all but one of them, or rename them"
+        raise WirebookError(Problem("frame-columns", message, actual=list(available), hint=hint))
 
 
 def _check_chosen(available: Sequence[str], chosen: Mapping[str, str]) -> None:
@@ -161,31 +175,35 @@ def chunks_of(file: str, numbers: Numbers, batch: pa.RecordBatch, columns: Input
 
 
 def _capture_records(batch: pa.RecordBatch, columns: InputColumns) -> pa.RecordBatch:
-    arrays = [batch.column(theirs) for theirs in columns.names.values()]
-    return pa.RecordBatch.from_arrays(arrays, names=list(columns.names))
+    return pa.RecordBatch.from_pydict(_members(batch, columns))
 
 
 def _kafka_records(batch: pa.RecordBatch, columns: InputColumns) -> pa.RecordBatch:
     """The columns of a Kafka source as those of a capture. The timestamp of a message is its time of receipt."""
-    arrays = {"protocol": pa.repeat(pa.scalar("KAFKA"), len(batch))}
-    for ours, theirs in columns.names.items():
-        column = batch.column(theirs)
-        arrays[ours] = _named_pairs(column) if ours == "headers" else column
-        if ours == "timestamp":
-            arrays["received"] = column
+    arrays = {"protocol": pa.repeat(pa.scalar("KAFKA"), len(batch))} | _members(batch, columns)
+    if "timestamp" in arrays:
+        arrays["received"] = arrays["timestamp"]
     return pa.RecordBatch.from_pydict(arrays)
 
 
-def _named_pairs(headers: pa.Array) -> pa.Array:
-    """Headers whose structs have ``name`` instead of Kafka's ``key``; any other column as it is."""
-    if not pa.types.is_list(headers.type) or not pa.types.is_struct(headers.type.value_type):
-        return headers
-    names = [field.name for field in headers.type.value_type]
-    if names != ["key", "value"]:
-        return headers
-    whole = headers.take(pa.array(np.arange(len(headers))))  # without what a slice leaves out
-    pairs = pa.StructArray.from_arrays([whole.values.field(0), whole.values.field(1)], PAIR)
-    return pa.ListArray.from_arrays(whole.offsets, pairs, mask=whole.is_null())
+def _members(batch: pa.RecordBatch, columns: InputColumns) -> dict[str, pa.Array]:
+    arrays = {ours: batch.column(theirs) for ours, theirs in columns.names.items()}
+    return {name: _named_pairs(column) if name in PAIRS else column for name, column in arrays.items()}
+
+
+def _named_pairs(column: pa.Array) -> pa.Array:
+    """Pairs whose structs name their members as Kafka does, ``key`` and ``value``, or in other case; any other column
+    as it is."""
+    if not pa.types.is_list(column.type) or not pa.types.is_struct(column.type.value_type):
+        return column
+    names = [field.name for field in column.type.value_type]
+    folded = [name.casefold() for name in names]
+    first = "name" if "name" in folded else "key"
+    if {*PAIR} <= {*names} or not {first, "value"} <= {*folded}:
+        return column
+    whole = column.take(pa.array(np.arange(len(column))))  # without what a slice leaves out
+    members = [whole.values.field(folded.index(name)) for name in (first, "value")]
+    return pa.ListArray.from_arrays(whole.offsets, pa.StructArray.from_arrays(members, PAIR), mask=whole.is_null())
 
 
 # -- capture lines or events ----------------------------------------------------------------------------------------
