@@ -56,12 +56,16 @@ results["replay"] = counts(replay(spark, folder / "files", catalogue))
 texts = (folder / "source" / "events.jsonl").read_text().splitlines()
 frame = spark.createDataFrame([(text, "f", n) for n, text in enumerate(texts)], "value string, f string, n int")
 results["match"] = sorted(map(list, match(frame, catalogue).groupBy("outcome").count().collect()))
+results["types"] = failure(lambda: match(frame.selectExpr("n as value"), catalogue))
 results["frame"] = [counts(land(frame, catalogue, folder / "frame", identity=("f", "n"))) for _ in range(2)]
 results["unnamed"] = failure(lambda: land_batch(frame, 0, catalogue, folder / "batches"))
 
 stream = spark.readStream.text(str(folder / "source"))
 results["stream"] = failure(lambda: land(stream, catalogue, folder / "stream"))
 results["started"] = (folder / "stream").exists()
+matched = match(stream, catalogue).groupBy("outcome").count().writeStream.outputMode("complete").format("memory")
+matched.queryName("matched").trigger(availableNow=True).start().awaitTermination()
+results["stream match"] = sorted(map(list, spark.table("matched").collect()))
 to = str(folder / "batches")
 
 def land_on_the_server(batch, number):
@@ -125,10 +129,12 @@ def test_spark_connect_lands_what_a_session_of_this_machine_lands(server: str, t
         "table": 100,
         "replay": [2, 0, 2, 0],
         "match": [["invalid-payload", 1], ["matched", 100], ["unexpected", 1]],
+        "types": "frame-columns",
         "frame": [[102, 100, 2, 0], [0, 0, 0, 102]],
         "unnamed": "frame-identity",
         "stream": "frame-identity",
         "started": False,
+        "stream match": [["invalid-payload", 1], ["matched", 100], ["unexpected", 1]],
         "batch": [0, 0, 0, 102],
     }
 

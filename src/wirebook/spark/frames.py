@@ -1,22 +1,71 @@
-"""Land the rows of a DataFrame: on Spark, each partition is landed by a Python worker."""
+"""The rows of a DataFrame on Spark: the columns that hold messages, and landing, by a Python worker per partition."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
 
+from wirebook.catalog import Catalog
 from wirebook.landing.runs.frame_task import FrameInput, run_frame_task
 from wirebook.landing.runs.task import Job, TaskResult
+from wirebook.landing.sources.column_types import ColumnType, check_types
+from wirebook.landing.sources.dataframes import InputColumns, input_columns
+from wirebook.problems import Problem
 from wirebook.spark.runner import spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["run_frame"]
+__all__ = ["frame_columns", "missing_headers", "run_frame", "warn"]
+
+
+def frame_columns(frame: DataFrame, chosen: Mapping[str, str] | None) -> InputColumns:
+    """Find the columns of a DataFrame that hold messages, and check their types. `chosen` is as for `input_columns`.
+
+    Raises: frame-columns
+    """
+    fields = frame.schema.fields
+    inputs = input_columns([field.name for field in fields], chosen)
+    types = {field.name: ColumnType(field.dataType.jsonValue(), field.dataType.simpleString()) for field in fields}
+    check_types(inputs, types)
+    return inputs
+
+
+def missing_headers(inputs: InputColumns, chosen: Mapping[str, str] | None, catalog: Catalog) -> list[Problem]:
+    """A warning if Kafka messages come without the headers by which the catalogue recognises messages.
+
+    A caller who maps columns has chosen which ones to read, so there is no warning.
+    """
+    is_complete = inputs.form != "kafka" or "headers" in inputs.names or chosen is not None
+    if is_complete or not any(_needs_headers(message.attributes) for message in catalog.registry.messages.values()):
+        return []
+    message = (
+        "the DataFrame has the columns of Kafka messages, but no 'headers', so CloudEvents are not recognised, and the "
+        "headers that definitions require are missing"
+    )
+    hint = (
+        "read the topic with .option('includeHeaders', 'true'); if the messages have no headers, map the columns to "
+        f"read, as in columns={dict(inputs.names)}"
+    )
+    return [Problem("missing-headers", message, hint=hint)]
+
+
+def _needs_headers(attributes: Mapping[str, Any]) -> bool:
+    """Whether the headers of Kafka messages matter to a definition with these attributes."""
+    if attributes.get("protocol") not in (None, "KAFKA"):
+        return False
+    return bool(attributes.get("envelope") or (attributes.get("protocoloptions") or {}).get("headers"))
+
+
+def warn(problems: Iterable[Problem], stacklevel: int) -> None:
+    """Issue problems as Python warnings. `stacklevel` is as for `warnings.warn`, counted from the caller."""
+    for problem in problems:
+        warnings.warn(f"{problem.message} [{problem.code}]; {problem.hint}", stacklevel=stacklevel + 1)
 
 
 def run_frame(frame: DataFrame, job: Job, source: FrameInput) -> list[TaskResult]:

@@ -21,11 +21,11 @@ from wirebook.landing.runs.frame_task import FrameInput
 from wirebook.landing.runs.land_frame import land_frame
 from wirebook.landing.runs.manifests import FrameBatch
 from wirebook.landing.runs.target import Target
-from wirebook.landing.sources.dataframes import Identity, input_columns
+from wirebook.landing.sources.dataframes import Identity
 from wirebook.landing.stores.locations import Location, location_of
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.checkpoints import checkpoint_url, clear_unfinished
-from wirebook.spark.frames import run_frame
+from wirebook.spark.frames import frame_columns, missing_headers, run_frame, warn
 from wirebook.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def land(spark_or_frame: Any, /, *arguments: Any, **options: Any) -> Report | St
 
     *A DataFrame* has lines of captures or CloudEvents in the column ``value``, or the columns of Spark's Kafka source,
     or members of the capture format as columns (docs/how-to/dataframes.md). Its rows land completely or not at all, and
-    rows that have landed are skipped; `identity` or Kafka's offsets identify them. The `options` are those of
+    rows that have landed are skipped; `identity` or Kafka's offsets identify them. Kafka messages without the headers
+    that definitions need are a problem of the report and a Python warning (missing-headers). The `options` are those of
     `FrameOptions`.
 
     *A streaming DataFrame* is started, and its query returned. Each batch lands exactly once. The `options` are those
@@ -100,7 +101,7 @@ def land(spark_or_frame: Any, /, *arguments: Any, **options: Any) -> Report | St
     frame = spark_or_frame
     if frame.isStreaming:
         return _land_stream(frame, *arguments, **options)
-    if options.get("identity") is None and not input_columns(frame.columns, options.get("columns")).has_offsets:
+    if options.get("identity") is None and not frame_columns(frame, options.get("columns")).has_offsets:
         message = "nothing identifies the rows of the DataFrame, so they would land twice if it landed again"
         hint = "name a text and an integer column, as in identity=('file', 'line'), or land batches with `land_batch`"
         raise WirebookError(Problem("frame-identity", message, actual=frame.columns, hint=hint))
@@ -176,7 +177,7 @@ def _land_frame(
     **options: Unpack[LandOptions],
 ) -> Report:
     """Raises: frame-columns, frame-identity, and those of `land_frame`"""
-    inputs = input_columns(frame.columns, columns)
+    inputs = frame_columns(frame, columns)
     if identity is not None and (missing := {*identity} - {*frame.columns}):
         message = f"'identity' names {sorted(missing)}, which the DataFrame does not have; found: {frame.columns}"
         raise WirebookError(Problem("frame-identity", message, expected=frame.columns, actual=sorted(missing)))
@@ -188,7 +189,11 @@ def _land_frame(
     loaded = job.load_catalog(catalog)
     settings = job.run_settings(loaded, None, options)
     target = to if isinstance(to, Target) else Target(location_of(to))
-    return land_frame(settings, partial(run_frame, rows), source, job.catalogue_of(loaded), target)
+    problems = missing_headers(inputs, columns, loaded)
+    warn(problems, stacklevel=3)
+    report = land_frame(settings, partial(run_frame, rows), source, job.catalogue_of(loaded), target)
+    report.problems += problems
+    return report
 
 
 def _land_stream(
@@ -209,8 +214,10 @@ def _land_stream(
         message = "over Spark Connect, nothing identifies the batches of a streaming DataFrame"
         hint = "call `land_batch` with a query='NAME' of your own in `foreachBatch`, or run the program by spark-submit"
         raise WirebookError(Problem("frame-identity", message, hint=hint))
-    input_columns(frame.columns, options.get("columns"))
-    loaded = job.load_catalog(catalog)
+    columns = options.get("columns")
+    inputs, loaded = frame_columns(frame, columns), job.load_catalog(catalog)
+    warn(missing_headers(inputs, columns, loaded), stacklevel=3)
+    options["columns"] = inputs.names  # the same for each batch, which needs no further warning
     if checkpoint is None:
         checkpoint = _default_checkpoint(location_of(to), name)
     url = checkpoint_url(frame.sparkSession, checkpoint)

@@ -24,6 +24,7 @@ from wirebook.landing.sources.dataframes import InputColumns, chunks_of, input_c
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, TableLayout
 from wirebook.landing.tables.reference_rows import dead_letter
 from wirebook.problems import Problem, WirebookError
+from wirebook.spark.frames import frame_columns, missing_headers, warn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,7 +64,8 @@ def match(
 
     `catalog` is a `Catalog`, or the sources of one as for `Catalog.load`. `endpoint` (an XID) overrides the endpoints
     in the records. `columns` maps the columns that Wirebook knows to those of the frame, as in
-    ``{"value": "payload_json"}``. The names of the added columns begin with `prefix`.
+    ``{"value": "payload_json"}``. The names of the added columns begin with `prefix`. Kafka messages without the
+    headers that definitions need are a Python warning (missing-headers).
 
     Raises: WirebookError (frame-columns, unknown-endpoint, and the codes of `Catalog.load`).
     """
@@ -72,7 +74,8 @@ def match(
     loaded = load_catalog(catalog)
     if endpoint is not None:
         loaded.check_endpoint(endpoint)
-    inputs = input_columns(frame.columns, columns)
+    inputs = frame_columns(frame, columns)
+    warn(missing_headers(inputs, columns, loaded), stacklevel=2)
     _check_added(frame.columns, prefix)
     document = orjson.dumps(loaded.registry.document)
     options = {"endpoint": endpoint, "match": loaded.options}
