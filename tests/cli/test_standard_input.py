@@ -202,3 +202,13 @@ def test_land_skips_standard_input_with_the_same_content(tmp_path: Path) -> None
         done = subprocess.run(command, input=data, capture_output=True, check=True)
         read.append(json.loads(done.stdout)["read"])
     assert read == [4, 1, 0]
+
+
+def test_truncated_input_is_an_error_that_warns_of_landing_it_again(tmp_path: Path) -> None:
+    whole = gzip.compress(CAPTURE.read_bytes())
+    arguments = ["land", "-", "--catalog", str(BIKES), "--to", str(tmp_path / "tables"), "--local", "--no-report"]
+    command = [sys.executable, "-c", "from wirebook.cli import main; main()", *arguments]
+    for _ in range(2):
+        done = subprocess.run(command, input=whole[:-20], capture_output=True, check=False)
+        assert done.returncode == 2
+        assert b"[truncated-file]; land the complete input into another folder" in done.stderr

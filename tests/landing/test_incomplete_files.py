@@ -177,6 +177,15 @@ def test_incomplete_file_that_changes_is_one_error(workspace: Workspace) -> None
     assert codes(workspace.land()) == ["source-changed"]
 
 
+def test_incomplete_file_that_changes_during_the_run_is_one_error(workspace: Workspace) -> None:
+    whole = gzip.compress(random_lines(200))
+    path = workspace.write("a", half(whole))
+    workspace.land()
+    path.write_bytes(whole)
+    workspace.runner.before = lambda: workspace.write("a", whole[::-1])
+    assert codes(workspace.land()) == ["source-changed"]
+
+
 def test_incomplete_file_that_is_deleted_is_not_reported(workspace: Workspace) -> None:
     workspace.write("a", half(gzip.compress(random_lines(200)))).unlink()
     workspace.land()
