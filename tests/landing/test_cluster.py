@@ -1,16 +1,22 @@
-"""Landing on a cluster whose workers share no folder with the driver: through an object store alone."""
+"""Landing on a cluster whose workers share no folder with the driver: through an object store alone.
+
+The program runs by spark-submit, and as a client of a Spark Connect server.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
 import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.brokers.spark_cluster import spark_cluster
+from tests.brokers.spark_cluster import Cluster, spark_cluster
 from tests.landing.s3 import CREDENTIALS
 from tests.landing.workspace import Workspace
 from tests.spark.test_land_spark import CATALOGUE, event
@@ -39,7 +45,7 @@ def places(batches):
     for batch in batches:
         yield pyarrow.RecordBatch.from_pydict({"place": [f"{sys.prefix} {wirebook.__file__}"]})
 
-spark = SparkSession.getActiveSession()
+spark = SparkSession.builder.getOrCreate()
 rows = spark.range(0, 4, 1, 4).mapInArrow(places, "place string").collect()
 print(json.dumps(sorted({row["place"] for row in rows})))
 sys.exit(code)
@@ -50,7 +56,31 @@ def land_command(source: Any, catalogue: Path, to: Any) -> list[str]:
     return ["land", str(source), "--catalog", str(catalogue), "--to", str(to), "--json", "--no-report"]
 
 
-def test_workers_without_a_shared_folder(tmp_path: Path, bucket: str, worker_environment: Path) -> None:
+def submit(cluster: Cluster, environment: Path, program: Path, commands: str) -> subprocess.CompletedProcess[str]:
+    """Run a program by spark-submit, which prints both streams of Python on standard output."""
+    return cluster.submit(environment, program, commands)
+
+
+def connect(cluster: Cluster, environment: Path, program: Path, commands: str) -> subprocess.CompletedProcess[str]:
+    """Run a program as a client of a Spark Connect server, with both streams on standard output."""
+    with cluster.connect_server(environment) as url:
+        return subprocess.run(
+            [sys.executable, program, commands],
+            env=os.environ | {"SPARK_REMOTE": url},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.mark.parametrize("run", [submit, connect])
+def test_workers_without_a_shared_folder(
+    tmp_path: Path,
+    bucket: str,
+    worker_environment: Path,
+    run: Callable[[Cluster, Path, Path, str], subprocess.CompletedProcess[str]],
+) -> None:
     """All of a source lands once, as with --local; folders that workers do not see are one error each."""
     local, catalogue, program = tmp_path / "local", tmp_path / "catalogue.json", tmp_path / "program.py"
     local.mkdir()
@@ -72,10 +102,10 @@ def test_workers_without_a_shared_folder(tmp_path: Path, bucket: str, worker_env
     ]
     variables = CREDENTIALS | {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
     with spark_cluster(tmp_path, variables) as cluster:
-        done = cluster.submit(worker_environment, program, json.dumps(commands))
+        done = run(cluster, worker_environment, program, json.dumps(commands))
         log = cluster.log()
     assert done.returncode == 2, f"{done.stdout}\n{done.stderr}\n{log}"
-    printed = done.stdout.splitlines()  # spark-submit prints both streams of Python there
+    printed = done.stdout.splitlines()
     assert [line for line in printed if "exit code" in line] == [f"exit code {number}" for number in (0, 0, 2, 0, 2)]
     first, second, third = (json.loads(line) for line in printed if line.startswith("{"))
     assert (first["read"], first["dead_lettered"]) == (third["read"], FILES) == (FILES * EVENTS, FILES)
@@ -84,7 +114,7 @@ def test_workers_without_a_shared_folder(tmp_path: Path, bucket: str, worker_env
     assert ["workers do not see 40 of the source files" in line for line in errors] == [True, False]
     assert f"a worker does not see '{tmp_path}/unwritten/" in errors[1]
     assert all("object store" in line for line in errors)
-    assert "never-shown" not in done.stdout + done.stderr + log
+    assert "never-shown" not in f"{done.stdout}{done.stderr}{log}"
     assert not [*(tmp_path / "unwritten").rglob("*.parquet"), *(tmp_path / "unwritten").glob("_wirebook/batches/*")]
 
     places = json.loads(printed[-1])  # both executors ran, with nothing but the packed environment
