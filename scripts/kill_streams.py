@@ -181,6 +181,8 @@ def kill_stream(source_name: str, form: str, kills: int, store: tuple[str, int] 
             producer.join()
         landed = run.finish()
         acknowledged, twice = source.acknowledged, source.twice()
+    if not acknowledged:
+        raise SystemExit(f"{what}: no message was acknowledged")
     counts = ", ".join(f"{killed.count(kind)} {kind}" for kind in dict.fromkeys(sorted(killed)))
     seconds = time.monotonic() - began
     messages = f"{acknowledged:,} messages acknowledged, {twice:,} captured twice"

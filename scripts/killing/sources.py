@@ -308,6 +308,8 @@ class AmqpSource(CapturedSource):
     """A gateway for AMQP 1.0, which receives from a queue of Artemis. The broker settles what it has stored."""
 
     def _connect(self) -> dict[str, Any]:
+        import proton  # noqa: F401, PLC0415 (built for the tests of AMQP)
+
         (self._folder / "artemis").mkdir()
         self._broker = ArtemisBroker(self._folder / "artemis")
         self._broker.start()
@@ -316,7 +318,7 @@ class AmqpSource(CapturedSource):
         return {"usage": ["consumer"], "protocol": "AMQP/1.0", "protocoloptions": options}
 
     def send(self, numbers: Iterable[int]) -> None:
-        from proton import Message, ProtonException  # noqa: PLC0415 (built for the tests of AMQP)
+        from proton import Message, ProtonException  # noqa: PLC0415
         from proton.utils import BlockingConnection  # noqa: PLC0415
 
         with suppress(ProtonException, OSError):  # the broker restarts; what it did not accept may be stored

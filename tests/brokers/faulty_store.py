@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -84,6 +85,15 @@ class FaultyStore:
     def listen(self) -> None:
         """Accept connections again."""
         self._ask("listen")
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Answer no request during the block, and all of them after it."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
 
 @contextmanager

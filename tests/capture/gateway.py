@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -49,6 +50,30 @@ def command(catalog: Path, folder: Path | str, *arguments: str) -> list[str]:
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     program += "from wirebook.cli import main; main()"
     return [sys.executable, "-c", program, "capture", "--catalog", str(catalog), "--to", str(folder), *arguments]
+
+
+@contextlib.contextmanager
+def full_disk(catalog: Path, folder: Path, *arguments: str) -> Iterator[GatewayProcess]:
+    """Run a gateway whose files cannot grow beyond 500 bytes, until `make_room` is called, to the end of the block."""
+    arguments_ = command(catalog, folder, *arguments)
+    limit = "resource.setrlimit(resource.RLIMIT_FSIZE, (500, resource.RLIM_INFINITY))"
+    arguments_[2] = f"import resource; {limit}\n" + arguments_[2]
+    process = subprocess.Popen(arguments_, stderr=subprocess.PIPE, text=True)
+    try:
+        yield GatewayProcess(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def make_room(process: GatewayProcess) -> None:
+    """Let the files of a gateway grow."""
+    resource.prlimit(process.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def pending_bytes(metrics: str) -> int:
+    """The bytes in the memory of a gateway that are not durable; `metrics` is its address of metrics."""
+    return int(httpx.get(f"http://{metrics}/readyz", trust_env=False).json()["pending_bytes"])
 
 
 @contextlib.contextmanager

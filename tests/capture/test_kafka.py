@@ -12,15 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import USERS, KafkaBroker
+from brokers import USERS, KafkaBroker, free_port
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.capture.gateway import (
     KILLS,
     captured,
+    full_disk,
     gateway,
     lines_in,
+    make_room,
+    pending_bytes,
     wait_for_note,
     wait_until,
     write_catalog,
@@ -89,6 +92,27 @@ def test_records_are_captured_unchanged_and_committed(servers: str, tmp_path: Pa
         wait_until(lambda: len(lines_in(folder)) == 4)
         again.stop()
     assert len(captured(folder)) == 4
+
+
+def test_full_memory_stops_reading(servers: str, tmp_path: Path) -> None:
+    """Nothing can be written: the gateway reads as much as fits `--memory`, and the broker keeps the rest."""
+    metrics, folder = f"127.0.0.1:{free_port()}", tmp_path / "to"
+    producer = Producer({"bootstrap.servers": servers})
+    for number in range(1500):
+        producer.produce("rides", str(number).encode() + b"x" * 20_000, partition=0)
+        producer.poll(0)
+    producer.flush(60)
+    arguments = [*ARGUMENTS, "--memory", "1", "--metrics-address", metrics]
+    with full_disk(catalog_of(servers, tmp_path), folder, *arguments) as process:
+        wait_for_note(process, "receiving")
+        wait_until(lambda: pending_bytes(metrics) > 1 << 20)
+        time.sleep(0.5)
+        assert pending_bytes(metrics) < (1 << 20) + 1_000_000
+        make_room(process)
+        wait_until(lambda: len(lines_in(folder)) == 1500)
+        assert process.stop()[0] == 0
+    assert [record["value"].rstrip("x") for record in captured(folder)] == [str(number) for number in range(1500)]
+    assert committed(servers, tmp_path.name) == 1500
 
 
 @pytest.mark.faults

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nats
 import pytest
-from brokers import NatsServer
+from brokers import NatsServer, free_port
 
-from tests.capture.gateway import captured, gateway, lines_in, wait_for_note, wait_until, write_catalog
+from tests.capture.gateway import (
+    captured,
+    full_disk,
+    gateway,
+    lines_in,
+    make_room,
+    pending_bytes,
+    wait_for_note,
+    wait_until,
+    write_catalog,
+)
 
 ARGUMENTS = ["--endpoint", "/endpoints/ovens"]
 
@@ -95,6 +106,23 @@ def test_gateway_connects_again_after_the_server_was_killed(server: NatsServer, 
             wait_for_note(process, "receiving 'ovens.>'")
         process.stop()
     assert [record["data"] for record in captured(folder)] == ["0", "1", "2"]
+
+
+def test_full_memory_stops_reading(server: NatsServer, tmp_path: Path) -> None:
+    """Nothing can be written: the gateway reads as much as fits `--memory`, and the rest waits in the server."""
+    metrics, folder = f"127.0.0.1:{free_port()}", tmp_path / "to"
+    arguments = [*ARGUMENTS, "--memory", "1", "--metrics-address", metrics]
+    with full_disk(catalog_of(server, tmp_path), folder, *arguments) as process:
+        wait_for_note(process, "receiving 'ovens.>'")
+        publish(server, *(("ovens.1", str(number).encode() + b"x" * 20_000) for number in range(300)))
+        wait_until(lambda: pending_bytes(metrics) > 1 << 20)
+        time.sleep(0.5)
+        assert pending_bytes(metrics) < (1 << 20) + 100_000
+        make_room(process)
+        wait_until(lambda: len(lines_in(folder)) == 300)
+        assert pending_bytes(metrics) == 0
+        assert process.stop()[0] == 0
+    assert [record["data"].rstrip("x") for record in captured(folder)] == [str(number) for number in range(300)]
 
 
 def test_queue_group_shares_messages_between_gateways(server: NatsServer, tmp_path: Path) -> None:

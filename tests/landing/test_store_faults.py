@@ -9,17 +9,22 @@ import json
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import pyarrow as pa
 import pytest
 from brokers import free_port
 from deltalake import write_deltalake
 
 from tests.brokers.faulty_store import Fault, FaultyStore, faulty_store
-from tests.capture.gateway import Clients, gateway, wait_for_note, write_catalog
+from tests.capture.gateway import Clients, gateway, pending_bytes, wait_for_note, wait_until, write_catalog
+from tests.capture.mosquitto import mosquitto
+from tests.capture.test_mqtt import publisher
 from tests.landing.workspace import Workspace
 from wirebook.landing.follow import may_pass
 from wirebook.landing.stores.locations import location_of
@@ -215,3 +220,98 @@ def test_failures_of_hdfs_and_of_locks_that_may_pass() -> None:
     locked, full = Problem("target-locked"), Problem("unwritable-target")
     assert may_pass(WirebookError(locked))
     assert not may_pass(WirebookError(locked, full))
+
+
+def bodies_in(folder: str, member: str) -> Counter[str]:
+    """The messages in the segments of a store."""
+    files = [path for path, _ in location_of(folder).below() if path.name.endswith(".jsonl")]
+    return Counter(json.loads(line)[member] for file in files for line in file.read_bytes().splitlines())
+
+
+def check_redelivery(
+    store: FaultyStore, catalog: Path, folder: str, member: str, send: Callable[[list[str]], object]
+) -> None:
+    """A gateway that cannot upload acknowledges nothing, and the broker delivers everything to the next gateway, which
+    does. The one after that gets nothing."""
+    bodies, arguments = [f"number {number}" for number in range(20)], ["--endpoint", "/endpoints/e", "--linger", "0.05"]
+    with gateway(catalog, folder, *arguments) as process:
+        wait_for_note(process, "receiving '")
+        store.fail(Fault(403))
+        send(bodies)
+        wait_for_note(process, "nothing is acknowledged until it can be written")
+        time.sleep(0.5)  # longer than an acknowledgement takes
+        process.process.kill()
+        process.process.wait()
+    assert store.recover()
+    assert not bodies_in(folder, member)
+    with gateway(catalog, folder, *arguments) as process:
+        wait_until(lambda: len(bodies_in(folder, member)) == len(bodies))
+        assert process.stop()[0] == 0
+    with gateway(catalog, folder, *arguments) as process:
+        wait_for_note(process, "receiving '")
+        send(["last"])
+        wait_until(lambda: bodies_in(folder, member)["last"] == 1)
+        assert process.stop()[0] == 0
+    assert bodies_in(folder, member) == Counter([*bodies, "last"])
+
+
+def test_message_of_mqtt_is_acknowledged_after_its_upload(store: FaultyStore, tmp_path: Path, bucket: str) -> None:
+    with mosquitto(tmp_path / "broker") as broker:
+        options = {"topicfilter": "plants/#", "qos": 1, "endpoints": [{"uri": f"mqtt://127.0.0.1:{broker.port}"}]}
+        endpoint = {"usage": ["subscriber"], "protocol": "MQTT/5.0", "protocoloptions": options}
+
+        def send(bodies: list[str]) -> None:
+            client = publisher(broker.port)
+            for body in bodies:
+                client.publish("plants/1", body, 1).wait_for_publish(60)
+            client.disconnect()
+            client.loop_stop()
+
+        check_redelivery(store, write_catalog(tmp_path, {"e": endpoint}), f"{bucket}/captured", "payload", send)
+
+
+def test_message_of_amqp_is_settled_after_its_upload(store: FaultyStore, tmp_path: Path, bucket: str) -> None:
+    proton = pytest.importorskip("proton", reason="needs python-qpid-proton, which is built with a C compiler")
+    from tests.brokers.artemis import running_artemis, send
+
+    (tmp_path / "broker").mkdir()
+    with running_artemis(tmp_path / "broker") as broker:
+        options = {"node": "plants", "endpoints": [{"uri": f"amqp://{broker.plain}"}]}
+        endpoint = {"usage": ["consumer"], "protocol": "AMQP/1.0", "protocoloptions": options}
+
+        def send_all(bodies: list[str]) -> None:
+            send(broker, "plants", *(proton.Message(body.encode(), durable=True, inferred=True) for body in bodies))
+
+        check_redelivery(store, write_catalog(tmp_path, {"e": endpoint}), f"{bucket}/captured", "body", send_all)
+
+
+def test_requests_beyond_the_memory_get_503_while_the_store_hangs(
+    store: FaultyStore, tmp_path: Path, bucket: str
+) -> None:
+    """No write has failed: it is memory that is full. Requests that were read wait, and are acknowledged later."""
+    url, folder = f"http://127.0.0.1:{free_port()}/hooks", f"{bucket}/captured"
+    metrics, options = f"127.0.0.1:{free_port()}", {"endpoints": [{"uri": url}]}
+    catalog = write_catalog(tmp_path, {"e": {"usage": ["producer"], "protocol": "HTTP", "protocoloptions": options}})
+    arguments = ["--endpoint", "/endpoints/e", "--memory", "1", "--linger", "0.05", "--metrics-address", metrics]
+
+    def post(number: int) -> int:
+        content = f"{number}.".ljust(100_000, "x")
+        answer = httpx.post(url, content=content, trust_env=False, timeout=60)
+        assert answer.status_code == 202 or answer.headers["retry-after"] == "2"
+        return answer.status_code
+
+    with gateway(catalog, folder, *arguments) as process, ThreadPoolExecutor(20) as pool:
+        assert post(0) == 202
+        with store.hanging():
+            waiting = [pool.submit(post, number) for number in range(1, 21)]
+            wait_until(lambda: pending_bytes(metrics) > 1 << 20)
+            assert post(21) == 503
+            assert pending_bytes(metrics) < 20 * 110_000
+            assert not any(answer.done() and answer.result() == 202 for answer in waiting)
+        statuses = [202, *(answer.result() for answer in waiting), 503]
+        assert post(22) == 202
+        assert process.stop()[0] == 0
+    statuses.append(202)
+    assert statuses.count(202) > 10
+    expected = [str(number) for number, status in enumerate(statuses) if status == 202]
+    assert Counter(body.rstrip("x.") for body in bodies_in(folder, "body").elements()) == Counter(expected)

@@ -38,6 +38,11 @@ class Committer:
         return not self._has_room.is_set()
 
     @property
+    def free_bytes(self) -> int:
+        """How many bytes of lines there is room for."""
+        return max(self._limit - self._status.pending_bytes, 0)
+
+    @property
     def is_failing(self) -> bool:
         """Whether the last write failed."""
         return self._status.failure is not None

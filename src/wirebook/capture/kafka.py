@@ -29,6 +29,8 @@ from wirebook.problems import Problem, WirebookError
 
 SCHEME: Final = re.compile(r"([A-Za-z_0-9]+)://")
 MOST_MESSAGES: Final = 1000
+MOST_BYTES: Final = 1 << 20
+"""The size that the first messages may have: Kafka's default limit."""
 POLL_SECONDS: Final = 0.2
 COMMIT_SECONDS: Final = 1.0
 REVOKE_SECONDS: Final = 30.0
@@ -71,6 +73,7 @@ class KafkaReceiver:
         self._thread = ThreadPoolExecutor(1, "wirebook-kafka")
         self._pending: set[asyncio.Future[None]] = set()
         self._durable: dict[tuple[str, int], int] = {}  # offsets to commit
+        self._line_bytes = MOST_BYTES  # of the largest of the last messages
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Receive until the gateway stops, then commit what is durable."""
@@ -79,7 +82,7 @@ class KafkaReceiver:
         try:
             while not stopping.is_set():
                 await first_of(self._committer.room(), stopping.wait())
-                messages = await self._call(partial(consumer.consume, MOST_MESSAGES, POLL_SECONDS))
+                messages = await self._call(partial(consumer.consume, self._most_messages(), POLL_SECONDS))
                 self._capture(messages)
                 if self._loop.time() - committed >= COMMIT_SECONDS:
                     committed = self._loop.time()
@@ -94,6 +97,10 @@ class KafkaReceiver:
             self.status.is_receiving = False
             await self._call(consumer.close)
             self._thread.shutdown(wait=False)
+
+    def _most_messages(self) -> int:
+        """How many messages there is room for, if they are as large as the largest of the last ones."""
+        return min(max(self._committer.free_bytes // self._line_bytes, 1), MOST_MESSAGES)
 
     def _call(self, function: Callable[[], Any]) -> asyncio.Future[Any]:
         return self._loop.run_in_executor(self._thread, function)
@@ -142,6 +149,7 @@ class KafkaReceiver:
     def _capture(self, messages: list[Message]) -> None:
         offsets: dict[tuple[str, int], int] = {}
         durable: asyncio.Future[None] | None = None
+        largest = 0
         for message in messages:
             if (error := message.error()) is not None:
                 self._failed(error.str())
@@ -149,8 +157,10 @@ class KafkaReceiver:
             line = to_line(msgspec.structs.replace(record_of(message), received=received_now(), endpoint=self._xid))
             self.status.count(line)
             durable = self._committer.append(line)
+            largest = max(largest, len(line))
             offsets[str(message.topic()), int(message.partition() or 0)] = int(message.offset() or 0) + 1
         if durable is not None:
+            self._line_bytes = largest
             self.status.is_receiving, self.status.failure = True, None
             self._pending.add(durable)
             durable.add_done_callback(partial(self._stored, offsets, sum(m.error() is None for m in messages)))
