@@ -176,52 +176,6 @@ def test_gateway_acknowledges_nothing_while_its_store_refuses_writes(
     assert len(clients.acknowledged) > len(before) > 0
 
 
-# -- what may pass ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("fault", "passes"), [(401, False), (403, False), (400, False), (404, False), (429, True), (503, True), (0, True)]
-)
-def test_failures_that_may_pass_are_known_by_what_the_store_answers(
-    store: FaultyStore, bucket: str, monkeypatch: pytest.MonkeyPatch, fault: int, passes: bool
-) -> None:
-    monkeypatch.setitem(RETRIES, "max_retries", 1)
-    folder = location_of(f"{bucket}/{'long name ' * 30}/tables")
-    assert isinstance(folder, ObjectPath)
-    _store.cache_clear()
-    store.fail(Fault(fault, reads=True))
-    options = RETRY_OPTIONS | {"max_retries": "1", "allow_http": "true"}
-    try:
-        for request in (
-            lambda: (folder / "a").write_bytes(b"1"),
-            lambda: [*folder.below()],
-            lambda: write_deltalake(str(folder), pa.table({"a": [1]}), storage_options=options),
-        ):
-            with pytest.raises((WirebookError, OSError)) as raised:
-                request()
-            error = raised.value if isinstance(raised.value, WirebookError) else _failure(folder, raised.value)
-            assert isinstance(error, WirebookError)
-            assert may_pass(error) == passes, error
-    finally:
-        _store.cache_clear()
-
-
-def test_failures_of_hdfs_and_of_locks_that_may_pass() -> None:
-    """The texts are those of a NameNode."""
-    folder = location_of("hdfs://namenode:8020/tables")
-    assert isinstance(folder, ObjectPath)
-    for reason, passes in (
-        ("AccessControlException: Permission denied: user=a, access=WRITE", False),
-        ("DSQuotaExceededException: The DiskSpace quota of /tables is exceeded", False),
-        ("SafeModeException: Cannot create file. Name node is in safe mode.", True),
-        ("Connection refused (os error 111)", True),
-    ):
-        assert may_pass(folder.failed(reason)) == passes
-    locked, full = Problem("target-locked"), Problem("unwritable-target")
-    assert may_pass(WirebookError(locked))
-    assert not may_pass(WirebookError(locked, full))
-
-
 def bodies_in(folder: str, member: str) -> Counter[str]:
     """The messages in the segments of a store."""
     files = [path for path, _ in location_of(folder).below() if path.name.endswith(".jsonl")]
@@ -315,3 +269,49 @@ def test_requests_beyond_the_memory_get_503_while_the_store_hangs(
     assert statuses.count(202) > 10
     expected = [str(number) for number, status in enumerate(statuses) if status == 202]
     assert Counter(body.rstrip("x.") for body in bodies_in(folder, "body").elements()) == Counter(expected)
+
+
+# -- what may pass ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "passes"), [(401, False), (403, False), (400, False), (404, False), (429, True), (503, True), (0, True)]
+)
+def test_failures_that_may_pass_are_known_by_what_the_store_answers(
+    store: FaultyStore, bucket: str, monkeypatch: pytest.MonkeyPatch, fault: int, passes: bool
+) -> None:
+    monkeypatch.setitem(RETRIES, "max_retries", 1)
+    folder = location_of(f"{bucket}/{'long name ' * 30}/tables")
+    assert isinstance(folder, ObjectPath)
+    _store.cache_clear()
+    store.fail(Fault(fault, reads=True))
+    options = RETRY_OPTIONS | {"max_retries": "1", "allow_http": "true"}
+    try:
+        for request in (
+            lambda: (folder / "a").write_bytes(b"1"),
+            lambda: [*folder.below()],
+            lambda: write_deltalake(str(folder), pa.table({"a": [1]}), storage_options=options),
+        ):
+            with pytest.raises((WirebookError, OSError)) as raised:
+                request()
+            error = raised.value if isinstance(raised.value, WirebookError) else _failure(folder, raised.value)
+            assert isinstance(error, WirebookError)
+            assert may_pass(error) == passes, error
+    finally:
+        _store.cache_clear()
+
+
+def test_failures_of_hdfs_and_of_locks_that_may_pass() -> None:
+    """The texts are those of a NameNode."""
+    folder = location_of("hdfs://namenode:8020/tables")
+    assert isinstance(folder, ObjectPath)
+    for reason, passes in (
+        ("AccessControlException: Permission denied: user=a, access=WRITE", False),
+        ("DSQuotaExceededException: The DiskSpace quota of /tables is exceeded", False),
+        ("SafeModeException: Cannot create file. Name node is in safe mode.", True),
+        ("Connection refused (os error 111)", True),
+    ):
+        assert may_pass(folder.failed(reason)) == passes
+    locked, full = Problem("target-locked"), Problem("unwritable-target")
+    assert may_pass(WirebookError(locked))
+    assert not may_pass(WirebookError(locked, full))
