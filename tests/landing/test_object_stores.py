@@ -150,6 +150,19 @@ def test_lease_that_nobody_renews_expires(remote: Any, monkeypatch: pytest.Monke
     assert remote.land().skipped == 42
 
 
+def test_lease_that_is_deleted_after_it_was_listed_is_held_by_another_run(
+    remote: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote.write_two_files()
+    remote.land()
+    found = records.ObjectRecords(remote.to)._leases()
+    remote.land()
+    monkeypatch.setattr(records.ObjectRecords, "_leases", lambda _: found)
+    assert Target(remote.to).records.holder() == records.Holder("another run", None)
+    with pytest.raises(WirebookError, match="target-locked: another run is writing to"):
+        remote.land()
+
+
 def test_run_that_was_taken_over_commits_nothing(remote: Any) -> None:
     """A run that stands still for longer than its lease lasts finds its batch number taken."""
     remote.write_two_files()

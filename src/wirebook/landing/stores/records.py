@@ -288,7 +288,9 @@ class ObjectRecords:
         if not leases:
             return None
         newest = max(leases)
-        lease = msgspec.json.decode(self._lease_path(newest).read_bytes(), type=Lease)
+        lease = self._read_lease(newest)
+        if lease is None:
+            return Holder("another run", None)
         owner = f"process {lease.process} on {lease.host}"
         if lease.released or lease.is_dead:
             return Holder(owner, False)
@@ -331,6 +333,16 @@ class ObjectRecords:
         below = (self._home / "leases").below()
         return {int(path.name.partition(".")[0]): status for path, status in below if path.name[:1].isdigit()}
 
+    def _read_lease(self, number: int) -> Lease | None:
+        """A lease that was listed; None if another run has taken the next one since, and deleted it.
+
+        Raises: store-failed
+        """
+        try:
+            return msgspec.json.decode(self._lease_path(number).read_bytes(), type=Lease)
+        except FileNotFoundError:
+            return None
+
     def _take(self) -> int:
         """Take the next lease, unless the newest is held; returns its number.
 
@@ -339,7 +351,9 @@ class ObjectRecords:
         leases = self._leases()
         newest = max(leases, default=0)
         if newest:
-            holder = msgspec.json.decode(self._lease_path(newest).read_bytes(), type=Lease)
+            holder = self._read_lease(newest)
+            if holder is None:
+                raise self._held_by(None, LEASE_SECONDS)
             if not (holder.released or holder.is_dead):
                 left = LEASE_SECONDS - (self._now() - leases[newest].modified).total_seconds()
                 if left > 0:
@@ -347,7 +361,7 @@ class ObjectRecords:
         own = Lease(id=uuid.uuid4().hex, process=os.getpid(), host=socket.gethostname(), place=_place())
         try:
             self._lease_path(newest + 1).create(msgspec.json.encode(own))
-        except FileExistsError as error:
+        except (FileExistsError, FileNotFoundError) as error:  # created by another run, which may have deleted it again
             raise self._held_by(None, LEASE_SECONDS) from error
         self._lease, self._lost = (newest + 1, own), False
         for number in leases:
