@@ -60,6 +60,7 @@ class Run:
         self._victims = (victim,) if victim else (*VICTIMS, *own)
         self._rng = random.Random(time.time_ns())  # noqa: S311
         self._error = folder / "err"
+        self._running: subprocess.Popen[bytes] | None = None
 
     def _start(self, *more: str) -> subprocess.Popen[bytes]:
         to = ["--catalog", str(self._folder / "catalogue.json"), "--to", str(self._target), "--format", self._form]
@@ -69,7 +70,15 @@ class Run:
             to += ["--checkpoint", (self._folder / "checkpoint").as_uri()]
         command = [sys.executable, "-c", PROGRAM, *self._source.command(), *to, "--json", "--progress", "json", *more]
         with self._error.open("wb") as error:
-            return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=error, start_new_session=True)  # noqa: S603
+            self._running = subprocess.Popen(  # noqa: S603
+                command, stdout=subprocess.DEVNULL, stderr=error, start_new_session=True
+            )
+        return self._running
+
+    def end(self) -> None:
+        """Kill a stream that is left, after an interrupt or an error."""
+        if self._running is not None and self._running.poll() is None:
+            os.killpg(self._running.pid, signal.SIGKILL)
 
     def kill(self) -> str:
         """Start the stream and kill some of it; returns what was killed."""
@@ -178,6 +187,7 @@ def kill_stream(source_name: str, form: str, kills: int, store: tuple[str, int] 
                     print(f"{what}: {number} kills, {run.check(f'after kill {number}'):,} messages", flush=True)
         finally:
             is_over.set()
+            run.end()
             producer.join()
         landed = run.finish()
         acknowledged, twice = source.acknowledged, source.twice()
