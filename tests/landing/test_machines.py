@@ -27,7 +27,7 @@ from killing.victims import descendants
 from tests.spark.test_land_spark import CATALOGUE, event
 from wirebook.landing.stores.locations import location_of
 
-pytestmark = pytest.mark.xdist_group("servers")
+pytestmark = [pytest.mark.faults, pytest.mark.xdist_group("servers")]
 
 UNSHARE = ("unshare", *(() if os.geteuid() == 0 else ("--map-root-user",)), "--uts", "--pid", "--fork", "--kill-child")
 BOOT = """
@@ -154,7 +154,6 @@ def test_machines_that_land_at_once_land_every_message_once(lake: Lake) -> None:
     lake.check_landed()
 
 
-@pytest.mark.faults
 def test_machine_that_stands_still_is_overtaken_and_changes_nothing_afterwards(lake: Lake) -> None:
     dice, batches = random.Random(time.time_ns()), location_of(lake.target) / "_wirebook" / "batches"
     lake.write(files=12)
