@@ -249,6 +249,31 @@ def test_collection_that_is_only_linked_is_reported() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("value", "pointer"),
+    [
+        (
+            {"g": {"messages": {"m": {"envelopemetadata": {"type": {"value": "a\ud800"}}}}}},
+            "/g/messages/m/envelopemetadata/type/value",
+        ),
+        ({"g": {"messages": {"m": {"labels": {"a": ["x", "\udc00"]}}}}}, "/g/messages/m/labels/a/1"),
+        ({"g": {"messages": {"\ud800b": {}}}}, "/g/messages"),
+    ],
+)
+def test_value_with_half_of_a_surrogate_pair_is_a_syntax_error(tmp_path: Path, value: Any, pointer: str) -> None:
+    for source in ({"messagegroups": value}, write(tmp_path / "file.json", {"messagegroups": value})):
+        with pytest.raises(WirebookError) as raised:
+            load_registry(source)
+        (problem,) = raised.value.problems
+        assert (problem.code, problem.message[:36]) == ("syntax-error", "half of a surrogate pair in a string")
+        if isinstance(source, dict):
+            assert (problem.file, problem.pointer) == ("<value 1>", f"/messagegroups{pointer}")
+            assert str(problem).isascii()
+    registry = load_registry({"messagegroups": value}, GROUP | {"name": "\U0001f6b2"})
+    assert [*registry.messages] == ["/messagegroups/g/messages/m"]
+    assert codes(registry) == ["syntax-error"]
+
+
 def test_values_have_different_names() -> None:
     other = {"messagegroups": {"g": {"messages": {"m": {"datacontenttype": "text/html"}}}}}
     (problem,) = load_registry(GROUP, other).diagnostics

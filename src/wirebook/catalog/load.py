@@ -28,7 +28,7 @@ from wirebook.definitions.resolve.messages import resolve_messages
 from wirebook.definitions.resolve.registry import DocumentOrigin, LoadedRegistry
 from wirebook.problems import Problem, Severity, WirebookError
 from wirebook.text.json import JsonError, parse_json
-from wirebook.text.json_documents import read_json
+from wirebook.text.json_documents import LONE_SURROGATE, read_json
 from wirebook.text.pointers import escape
 from wirebook.text.source import DEFAULT_LIMITS, DocumentLimits, Source, too_large
 from wirebook.text.yaml import read_yaml
@@ -128,7 +128,7 @@ class _SourceReader:
         if isinstance(source, Source):
             yield source
         elif isinstance(source, Mapping):
-            yield Source(f"<value {next(self.number)}>", dict(source))
+            yield from self._attempt(partial(_as_source, f"<value {next(self.number)}>", source))
         elif isinstance(source, Document):
             yield from self._attempt(partial(read_document, source, self.limits))
         elif isinstance(source, str) and _is_url(source):
@@ -145,6 +145,32 @@ class _SourceReader:
             yield read()
         except WirebookError as error:
             self.problems.extend(error.problems)
+
+
+def _as_source(name: str, value: Mapping[str, Any]) -> Source:
+    """The source of a parsed document, which may have strings that no document can have.
+
+    Raises: WirebookError (syntax-error)
+    """
+    inner: list[tuple[str, Any]] = [("", value)]
+    seen = set[int]()
+    while inner:
+        pointer, part = inner.pop()
+        if id(part) in seen:  # a container may be in itself
+            continue
+        texts = [key for key in part if isinstance(key, str)] if isinstance(part, Mapping) else [part]
+        for text in texts:
+            if isinstance(text, str) and not text.isascii() and (lone := LONE_SURROGATE.search(text)):
+                message = f"half of a surrogate pair in a string, found {text[lone.start() :][:20]!a}"
+                hint = "remove it, or write the character that it is half of"
+                raise WirebookError(Problem("syntax-error", message, file=name, pointer=pointer, hint=hint))
+        if isinstance(part, Mapping | list | tuple):
+            seen.add(id(part))
+        if isinstance(part, Mapping):
+            inner += ((f"{pointer}/{escape(key)}", member) for key, member in part.items())
+        elif isinstance(part, list | tuple):
+            inner += ((f"{pointer}/{number}", member) for number, member in enumerate(part))
+    return Source(name, dict(value))
 
 
 def _is_url(source: str | Path) -> bool:
