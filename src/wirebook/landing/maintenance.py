@@ -1,13 +1,15 @@
 """Upkeep of the tables of a target: small files become larger ones, and what no reader needs is deleted.
 
 It takes no lock: landing goes on beside it, because both change tables by transactions. Files that are younger than the
-retention are never deleted, so those of a batch that is being written stay.
+retention are never deleted, so those of a batch that is being written stay. No file is deleted while an older batch is
+unfinished: the next run adds its files to the tables, or reads dead letters again.
 
 Spec: docs/how-to/maintain.md
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
@@ -37,10 +39,12 @@ def maintain(folder: AnyPath, options: UpkeepOptions, tables: Collection[str] = 
     known = tables_in(root, with_staging=True)
     chosen = [find_table(known, name) for name in tables] or known
     table_format = FORMATS[target.format() or "parquet"]
+    begun = target.unfinished_since()
+    deletes = options.deletes and (begun is None or begun > (time.time() - options.retain_hours * 3600) * 1000)
     for table in chosen:
         # A replay tells by the file of a dead letter with which settings it was matched.
         is_bound = table.name == DEAD_LETTERS and len(_settings_of_dead_letters(target)) > 1
-        chosen_options = replace(options, compacts=options.compacts and not is_bound)
+        chosen_options = replace(options, compacts=options.compacts and not is_bound, deletes=deletes)
         yield table_format.maintain(TablePlace(root, table.name), chosen_options)
 
 

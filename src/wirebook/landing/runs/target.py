@@ -51,7 +51,7 @@ from wirebook.landing.runs.manifests import (
 )
 from wirebook.landing.runs.repeats import Deduplication
 from wirebook.landing.sources.splits import FileSplit
-from wirebook.landing.stores.locations import Location, files_in, folders_in, is_file_system
+from wirebook.landing.stores.locations import Location, files_in, folders_in, is_file_system, size_and_time
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
@@ -202,6 +202,14 @@ class Target:
     def pending_number(self) -> int | None:
         """The number of the batch that was begun and is not finished."""
         return max(self._begun(), default=None)
+
+    def unfinished_since(self) -> int | None:
+        """When the oldest batch was begun that is not finished, in milliseconds; None if there is none."""
+        times = []
+        for number in self._begun():
+            with suppress(FileNotFoundError):  # a run has just finished it
+                times.append(size_and_time(self.records.location(f"batches/{number}.begin.json"))[1])
+        return min(times, default=None)
 
     def _begun(self) -> set[int]:
         """The numbers of batches that are not finished."""

@@ -167,6 +167,8 @@ class DeltaFormat(ParquetFormat):
                 table.update_incremental()
         if not options.dry_run:
             write_checkpoint(table)
+        if not options.deletes:
+            return Upkeep(place.name, files, compacted)
         deleted = table.vacuum(options.retain_hours, options.dry_run, enforce_retention_duration=False, full=True)
         return Upkeep(place.name, files, compacted, len(deleted))
 

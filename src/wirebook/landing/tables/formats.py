@@ -134,14 +134,15 @@ class UpkeepOptions:
     """What upkeep may do.
 
     Units: `retain_hours` is how long files are kept that the table no longer has, so that readers can go on and earlier
-    versions can be read; `target_bytes` is the size of a file after compaction. If `compacts` is false, files are only
-    deleted. A `dry_run` counts and changes nothing.
+    versions can be read; `target_bytes` is the size of a file after compaction. Without `compacts`, small files stay, and
+    without `deletes`, all do. A `dry_run` counts and changes nothing.
     """
 
     retain_hours: int = 168
     target_bytes: int = 128 << 20
     compacts: bool = True
     dry_run: bool = False
+    deletes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,9 +433,10 @@ def sync_new(folder: Location, since: float) -> None:
     if isinstance(folder, ObjectPath):
         return
     for path in folder.iterdir():
-        if path.stat().st_mtime >= since - 1:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
+        with suppress(FileNotFoundError):  # another writer has deleted what a failed commit left
+            if path.stat().st_mtime >= since - 1:
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
     sync_folder(folder)
 
 
