@@ -152,9 +152,9 @@ def test_catalogue_is_named_once(lake: Workspace) -> None:
     assert {table.name: table.rows for table in summaries} == {"a": 12, "b": 12, "dead_letters": 3, "resolved": 2}
     assert first_rows(find_table(summaries, "a"), 20).num_rows == 12
     assert opened(lake, "a").location() == ("" if "s3://" in str(lake.to) else "file://") + f"{lake.to}/a"
-    upkeep = {done.table: done.expired for done in maintain(lake.to, UpkeepOptions(retain_hours=0))}
-    assert upkeep == {"a": 1, "b": 1, "dead_letters": 1, "resolved": 0}
-    assert len(opened(lake, "a").snapshots()) == 1
+    upkeep = {done.table: (done.compacted, done.expired) for done in maintain(lake.to, UpkeepOptions(retain_hours=0))}
+    assert upkeep == {"a": (2, 1), "b": (2, 1), "dead_letters": (2, 1), "resolved": (0, 0)}
+    assert [snapshot.summary["operation"].value for snapshot in opened(lake, "a").snapshots()] == ["append", "replace"]
     assert Target(lake.to).format() == "iceberg"
     metadata = opened(lake, "a").metadata_location
     name, namespace = lake.settings.iceberg_catalog, str(lake.settings.iceberg_namespace)
@@ -410,6 +410,96 @@ def test_kill_loses_and_doubles_nothing(lake: Workspace) -> None:
     report = lake.land(name="new", batch_bytes=1, **later(lake))
     assert report.read + report.skipped == expected
     check(lake, expected)
+
+
+# -- upkeep ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lake", ["rest-s3", "sql-s3"], indirect=True)
+def test_files_of_a_killed_run_are_deleted_after_the_retention(lake: Workspace) -> None:
+    named = {"iceberg_catalog": lake.settings.iceberg_catalog, "iceberg_namespace": lake.settings.iceberg_namespace}
+    lake.write("1", lines(20))
+    lake.land()
+    lake.write("2", lines(20, pad="2"))
+    lake.die("staged", **named)
+    lake.land(**later(lake))
+    young = {done.table: done.deleted for done in maintain(lake.to, UpkeepOptions(1, compacts=False))}
+    assert young == {"a": 0, "b": 0}
+    dry = {done.table: done.deleted for done in maintain(lake.to, UpkeepOptions(0, compacts=False, dry_run=True))}
+    done = {done.table: done.deleted for done in maintain(lake.to, UpkeepOptions(0, compacts=False))}
+    assert dry == done == {"a": 2, "b": 2}  # a data file, and the list of manifests of the first snapshot
+    check(lake, 40, ("a", "b"))
+
+
+@pytest.mark.parametrize("lake", ["rest-file", "hive-file"], indirect=True)
+def test_upkeep_beside_a_busy_writer(lake: Workspace) -> None:
+    for name in ("1", "2", "3"):
+        lake.write(name, lines(10, "a", pad=name))
+        lake.land()
+    compacted = 0
+    command = [sys.executable, "-c", STORM, lake.settings.iceberg_catalog, f"{lake.settings.iceberg_namespace}.a"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=PROJECT) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline()
+        while writer.poll() is None:
+            (done,) = maintain(lake.to, UpkeepOptions(1), ["a"])
+            compacted += done.compacted
+    assert writer.returncode == 0
+    assert compacted >= 3
+    check(lake, 30 + 6, ("a",))
+
+
+@pytest.mark.parametrize("lake", ["sql-file", "rest-file", "hive-file"], indirect=True)
+@pytest.mark.parametrize("replaces", [False, True])
+def test_compaction_after_the_commit_of_another_writer(
+    lake: Workspace, monkeypatch: pytest.MonkeyPatch, replaces: bool
+) -> None:
+    """It is tried again, unless the other has replaced the same files."""
+    for name in ("1", "2"):
+        lake.write(name, lines(10, "a", pad=name))
+        lake.land()
+    catalog, interrupted = catalog_of(lake.to).catalog, []
+    commit = catalog.commit_table
+
+    def commit_later(table: Any, *arguments: Any) -> Any:
+        if not interrupted:
+            interrupted.append(table.name())
+            beside = opened(lake, "a")
+            if replaces:
+                beside.overwrite(beside.scan().to_arrow())
+            else:
+                row = beside.scan(limit=1).to_arrow()
+                beside.append(row.set_column(row.schema.get_field_index("_line"), "_line", [[-1]]))
+        return commit(table, *arguments)
+
+    monkeypatch.setattr(catalog, "commit_table", commit_later)
+    (done,) = maintain(lake.to, UpkeepOptions(1), ["a"])
+    assert (len(interrupted), done.compacted) == (1, 0 if replaces else 2)
+    check(lake, 20 if replaces else 21, ("a",))
+    assert len(opened(lake, "a").inspect.files()) == (1 if replaces else 2)
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_lost_answer_to_a_compaction(lake: Workspace, monkeypatch: pytest.MonkeyPatch, is_done: bool) -> None:
+    from pyiceberg.exceptions import CommitStateUnknownException
+
+    for name in ("1", "2"):
+        lake.write(name, lines(10, "a", pad=name))
+        lake.land()
+    catalog, lost = catalog_of(lake.to).catalog, []
+    commit = catalog.commit_table
+
+    def commit_without_answer(table: Any, *arguments: Any) -> Any:
+        result = commit(table, *arguments) if is_done or lost else None
+        if not lost:
+            lost.append(table.name())
+            raise CommitStateUnknownException("no answer")
+        return result
+
+    monkeypatch.setattr(catalog, "commit_table", commit_without_answer)
+    assert [done.compacted for done in maintain(lake.to, UpkeepOptions(1), ["a"])] == [2]
+    check(lake, 20, ("a",))
+    assert len(opened(lake, "a").snapshots()) == 3
 
 
 # -- tables that do not take their rows ------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def maintain(  # noqa: PLR0917 (options)
     """Compact the tables of a folder, and delete files and versions that no reader needs.
 
     Delta Lake: compaction, a checkpoint of the log, and deletion of files, those of killed runs among them. Iceberg:
-    expiry of snapshots. Plain Parquet: nothing. Landing can go on meanwhile.
+    compaction, expiry of snapshots, and deletion of files. Plain Parquet: nothing. Landing can go on meanwhile.
     """
     from wirebook.landing.maintenance import UpkeepOptions, maintain  # noqa: PLC0415
 

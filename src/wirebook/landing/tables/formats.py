@@ -134,8 +134,8 @@ class UpkeepOptions:
     """What upkeep may do.
 
     Units: `retain_hours` is how long files are kept that the table no longer has, so that readers can go on and earlier
-    versions can be read; `target_bytes` is the size of a file after compaction. Without `compacts`, small files stay, and
-    without `deletes`, all do. A `dry_run` counts and changes nothing.
+    versions can be read; `target_bytes` is the size of a file after compaction. Without `compacts`, small files stay,
+    and without `deletes`, all do. A `dry_run` counts and changes nothing.
     """
 
     retain_hours: int = 168

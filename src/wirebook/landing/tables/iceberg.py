@@ -12,7 +12,8 @@ import random
 import re
 import time
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,7 @@ import pyarrow as pa
 
 from wirebook.landing.stores.locations import Location, location_of
 from wirebook.landing.stores.objects import ObjectPath
+from wirebook.landing.stores.records import sync_folder
 from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.existing import check_columns, check_values, rows_in
@@ -44,6 +46,7 @@ from wirebook.landing.tables.iceberg_catalog import (
     reason_of,
     uri_of,
 )
+from wirebook.landing.tables.iceberg_orphans import delete_files, files_before, find_orphans
 from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
@@ -135,27 +138,37 @@ class IcebergFormat(ParquetFormat):
             return sorted(_location(task.file.file_path) for task in table.scan().plan_files())
 
     def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:
-        """Expire snapshots that are older than the retention. `pyiceberg` neither compacts nor deletes files."""
-        from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415
+        """Compact small files, expire snapshots that have not been current since the retention, and delete files that
+        no other snapshot has, those of killed runs among them.
 
-        limit = (datetime.now(UTC) - timedelta(hours=options.retain_hours)).timestamp() * 1000
-        expired: list[int] = []
-        for pause in PAUSES:
-            table = _load(place)
-            if table is None:
-                return Upkeep(place.name, 0)
-            kept = {reference.snapshot_id for reference in table.refs().values()}  # heads of branches, and tags
-            old = (snapshot.snapshot_id for snapshot in table.snapshots() if snapshot.timestamp_ms < limit)
-            expired = [number for number in old if number not in kept]
-            with catalog_failures(table.catalog.name):
-                try:
-                    if expired and not options.dry_run:
-                        table.maintenance.expire_snapshots().by_ids(expired).commit()
-                    break
-                except CommitFailedException:  # another writer was faster; a table that always changes is left alone
-                    expired = []
-            time.sleep(pause)
-        return Upkeep(place.name, len(self.files(place)), expired=len(expired))
+        Raises: also iceberg-catalog-failed
+        """
+        table, folder, started = _load(place), place.folder, time.time()
+        if table is None:
+            return Upkeep(place.name, 0)
+        limit = int((started - options.retain_hours * 3600) * 1000)
+        files, is_kept = len(self.files(place)), table.properties.get("gc.enabled", "true").lower() == "false"
+        # Listed before the table is read again: what a commit adds meanwhile is then known to belong to the table.
+        listed = files_before(folder, limit) if options.deletes and not is_kept else {}
+        with catalog_failures(table.catalog.name):
+            compacted = self._compact(place, options) if options.compacts else 0
+            table, expired = (table, set[int]()) if is_kept else _expire(place, limit, dry_run=options.dry_run)
+            orphans = find_orphans(table, listed, expired, limit) if listed else []
+        if not options.dry_run:
+            if isinstance(folder, Path) and (folder / "metadata").is_dir():
+                sync_new(folder / "metadata", started)
+            delete_files(orphans)
+        return Upkeep(place.name, files, compacted, len(orphans), len(expired))
+
+    def _compact(self, place: TablePlace, options: UpkeepOptions) -> int:
+        """Replace small files by larger ones; returns how many are replaced, or would be."""
+        from wirebook.landing.tables.iceberg_compaction import compact  # noqa: PLC0415 (an extra)
+
+        load, folder = partial(_load, place), place.folder
+        compacted = compact(load, folder, options, open_file=self.open, pauses=PAUSES, batch_property=BATCH)
+        if compacted and not options.dry_run and isinstance(folder, Path):
+            sync_folder(folder)
+        return compacted
 
 
 def full_name(place: TablePlace) -> tuple[str, ...]:
@@ -174,6 +187,39 @@ def newest_metadata(place: TablePlace) -> str:
         raise WirebookError(Problem("unknown-table", f"the Iceberg catalogue has no table '{place.name}'"))
     location: str = table.metadata_location
     return location
+
+
+def _expire(place: TablePlace, limit: int, *, dry_run: bool) -> tuple[Table, set[int]]:
+    """Expire the snapshots that were last current before a moment, in milliseconds, except heads of branches and tags.
+    Returns the table after that, and their ids. A table that always changes is left alone.
+
+    Raises: those of `pyiceberg`
+    """
+    from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415
+
+    for pause in PAUSES:
+        table = _load(place)
+        assert table is not None
+        kept = {reference.snapshot_id for reference in table.refs().values()}
+        until = {entry.snapshot_id: successor.timestamp_ms for entry, successor in pairwise(table.history())}
+        old = (
+            snapshot.snapshot_id
+            for snapshot in table.snapshots()
+            if until.get(snapshot.snapshot_id, snapshot.timestamp_ms) < limit
+        )
+        expired = {number for number in old if number not in kept}
+        if dry_run or not expired:
+            return table, expired
+        try:
+            expiry = table.maintenance.expire_snapshots()
+            expiry._snapshot_ids_to_expire |= expired  # `by_ids` copies the metadata of the table for each
+            expiry.commit()
+        except CommitFailedException:  # another writer was faster
+            time.sleep(pause)
+        else:
+            return table.refresh(), expired
+    assert table is not None
+    return table.refresh(), set()
 
 
 def _load(place: TablePlace) -> Table | None:
