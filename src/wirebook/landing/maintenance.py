@@ -40,7 +40,7 @@ def maintain(folder: AnyPath, options: UpkeepOptions, tables: Collection[str] = 
     chosen = [find_table(known, name) for name in tables] or known
     table_format = FORMATS[target.format() or "parquet"]
     begun = target.unfinished_since()
-    deletes = options.deletes and (begun is None or begun > (time.time() - options.retain_hours * 3600) * 1000)
+    deletes = options.deletes and (begun is None or begun > options.retained_since(time.time()))
     for table in chosen:
         # A replay tells by the file of a dead letter with which settings it was matched.
         is_bound = table.name == DEAD_LETTERS and len(_settings_of_dead_letters(target)) > 1

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from wirebook.landing.stores.locations import Location, parquet_source
 from wirebook.landing.stores.records import sync_folder
 from wirebook.landing.tables.evolution import ColumnConflict, conform, evolve, widens
-from wirebook.landing.tables.formats import CommitFailed, TableWriter
+from wirebook.landing.tables.formats import PAUSES, CommitFailed, TableWriter
 from wirebook.landing.tables.partitions import DayPartition
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ FEATURES: Final = frozenset({
 """Table features that say nothing about single files."""
 MAX_ROWS: Final = 1 << 16
 """How many rows are in memory at a time."""
-PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 6.4)
-"""Seconds to wait after each attempt to commit that failed because another writer was faster."""
 _one_at_a_time: Final = Lock()
 """Held while a table is rewritten, because the tables of a batch are committed at once."""
 

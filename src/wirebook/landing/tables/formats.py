@@ -44,6 +44,7 @@ from wirebook.problems import Problem, WirebookError
 __all__ = [
     "HIVE_NULL",
     "NO_TRAITS",
+    "PAUSES",
     "CommitFailed",
     "FileLayout",
     "ParquetFormat",
@@ -129,6 +130,10 @@ class StagedFile(msgspec.Struct, frozen=True):
         return self.path.rpartition("/")[2]
 
 
+PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 6.4)
+"""Seconds to wait after each attempt to commit that failed because another writer was faster."""
+
+
 @dataclass(frozen=True, slots=True)
 class UpkeepOptions:
     """What upkeep may do.
@@ -143,6 +148,10 @@ class UpkeepOptions:
     compacts: bool = True
     dry_run: bool = False
     deletes: bool = True
+
+    def retained_since(self, now: float) -> int:
+        """The beginning of the retention, in milliseconds, at the time `now`, in seconds: what is older may go."""
+        return int((now - self.retain_hours * 3600) * 1000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,18 +15,18 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from wirebook.landing.stores.locations import Location, location_of
 from wirebook.landing.stores.objects import ObjectPath
-from wirebook.landing.stores.records import sync_folder
 from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.existing import check_columns, check_values, rows_in
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
+    PAUSES,
     CommitFailed,
     ParquetFormat,
     StagedFile,
@@ -78,8 +78,6 @@ RESERVED = {
 """Column names that the format reserves and that readers reject, with their replacements."""
 
 BATCH = "wirebook.batch"
-PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 6.4)
-"""Seconds to wait after each attempt to commit that failed because another writer was faster."""
 
 
 class IcebergFormat(ParquetFormat):
@@ -146,7 +144,7 @@ class IcebergFormat(ParquetFormat):
         table, folder, started = _load(place), place.folder, time.time()
         if table is None:
             return Upkeep(place.name, 0)
-        limit = int((started - options.retain_hours * 3600) * 1000)
+        limit = options.retained_since(started)
         files, is_kept = len(self.files(place)), table.properties.get("gc.enabled", "true").lower() == "false"
         # Listed before the table is read again: what a commit adds meanwhile is then known to belong to the table.
         listed = files_before(folder, limit) if options.deletes and not is_kept else {}
@@ -164,11 +162,8 @@ class IcebergFormat(ParquetFormat):
         """Replace small files by larger ones; returns how many are replaced, or would be."""
         from wirebook.landing.tables.iceberg_compaction import compact  # noqa: PLC0415 (an extra)
 
-        load, folder = partial(_load, place), place.folder
-        compacted = compact(load, folder, options, open_file=self.open, pauses=PAUSES, batch_property=BATCH)
-        if compacted and not options.dry_run and isinstance(folder, Path):
-            sync_folder(folder)
-        return compacted
+        load = partial(_load, place)
+        return compact(load, place.folder, options, open_file=self.open, pauses=PAUSES, batch_property=BATCH)
 
 
 def full_name(place: TablePlace) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -41,6 +42,7 @@ from pyiceberg.typedef import EMPTY_DICT
 
 from wirebook.landing.stores.locations import Location, parquet_source
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE
+from wirebook.landing.stores.records import sync_folder
 from wirebook.landing.tables.evolution import conform, evolve, widens
 from wirebook.landing.tables.formats import TableWriter, UpkeepOptions
 from wirebook.landing.tables.iceberg_catalog import uri_of
@@ -237,7 +239,8 @@ def _small(type_: pa.DataType) -> pa.DataType:
 
 
 def _merged(table: Table, files: Sequence[DataFile], path: Location, open_file: OpenFile) -> DataFile:
-    """Write the rows of files of a partition to a new file. `pyiceberg` would read lists that are null as empty ones.
+    """Write the rows of files of a partition to a new file, which is durable when this returns. `pyiceberg` would read
+    lists that are null as empty ones.
 
     Raises: broken-target
     """
@@ -254,6 +257,8 @@ def _merged(table: Table, files: Sequence[DataFile], path: Location, open_file: 
     if held:
         writer.write(pa.concat_tables(held))
     writer.close()
+    if isinstance(path, Path):
+        sync_folder(path.parent)
     footer, expected = pq.read_metadata(parquet_source(path)), sum(file.record_count for file in files)
     if footer.num_rows != expected:
         message = f"files of the table have {footer.num_rows} rows, but its metadata counts {expected}"
