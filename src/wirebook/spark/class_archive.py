@@ -65,8 +65,8 @@ def java_options(archive: Path | None) -> list[str]:
     """The options of a Java that uses an archive, if there is one."""
     if archive is None or not archive.is_file() or not archive.stat().st_size:
         return []
-    base = _base_of(archive)
-    return [f"-XX:SharedArchiveFile={base}:{archive}" if base.is_file() else f"-XX:SharedArchiveFile={archive}", QUIET]
+    files = [file for file in (_base_of(archive), archive) if file.is_file()]
+    return [f"-XX:SharedArchiveFile={':'.join(map(str, files))}", QUIET]
 
 
 def _base_of(archive: Path) -> Path:
