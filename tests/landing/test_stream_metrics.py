@@ -136,7 +136,7 @@ def landed_metrics(folder: Path, text: str, endpoint: str | None = None) -> tupl
         endpoint=endpoint,
         on_batch=lambda committed: metrics.add(figures_of(committed)),
     )
-    return samples(generate_latest(registry_of(metrics)).decode()), report.dead_endpoints
+    return samples(generate_latest(registry_of(metrics)).decode()), report.dead_letter_endpoints
 
 
 def by_endpoint(found: Samples, name: str) -> dict[str, float]:

@@ -431,13 +431,13 @@ class Batches:
             if manifest.seen is not None:
                 delete_unneeded(self.target.records, manifest.seen)
             if self.settings.on_batch:
-                report = Report(problems=self.target.problems, endpoints=Counter(endpoints), dead_endpoints=dead)
+                report = Report(problems=self.target.problems, endpoints=Counter(endpoints), dead_letter_endpoints=dead)
                 report.add(results)
                 report.seconds = time.monotonic() - self._start_clock(pending.batch)[1]
                 self.settings.on_batch(CommittedBatch(manifest, report))
         self.report.add(results)
         self.report.endpoints.update(endpoints)
-        self.report.dead_endpoints.update(dead)
+        self.report.dead_letter_endpoints.update(dead)
 
     def _start_clock(self, batch: int) -> tuple[datetime, float]:
         """When this run began the batch: now, unless it has begun it before."""
@@ -510,7 +510,7 @@ class Batches:
             dead = sum(result.rows.get(DEAD_LETTERS, 0) for result in results)
             return Counter({pending.endpoint: dead} if dead else {})
         known = self.catalogue.endpoints() if pending.catalogue == self.catalogue.fingerprint else ()
-        counts = total_counts(result.dead_endpoints for result in results)
+        counts = total_counts(result.dead_letter_endpoints for result in results)
         return Counter({endpoint: count for endpoint, count in counts.items() if endpoint in known})
 
     def _seen_after(self, pending: PendingBatch, results: list[TaskResult]) -> SeenEvents | None:

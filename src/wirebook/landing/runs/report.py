@@ -30,9 +30,8 @@ class Report:
     that cannot be listed, tables that did not take their rows (errors), and unfinished last lines (notes). In a replay,
     `read` counts the dead letters that were tried, `unresolved` those that still do not land, and `skipped` all others.
     `bytes_read` is the size of the records, without compression, and `bytes_written` that of the files of rows. `late`
-    and `endpoints` as in `Manifest`.
-    `dead_endpoints` has the dead letters by endpoint, as far as it is known: that of the run, or the one that the
-    record names.
+    and `endpoints` as in `Manifest`. `dead_letter_endpoints` has the dead letters by endpoint, as far as it is known:
+    that of the run, or the one that the record names.
     """
 
     read: int = 0
@@ -47,7 +46,7 @@ class Report:
     definitions: dict[str, str] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
     endpoints: Counter[str] = field(default_factory=Counter)
-    dead_endpoints: Counter[str] = field(default_factory=Counter)
+    dead_letter_endpoints: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     recovered: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
@@ -98,7 +97,7 @@ class Report:
         counts = ("read", "skipped", "unresolved", "empty", "late", "files", "skipped_files", "batches")
         for name in (*counts, "bytes_read", "bytes_written", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("rows", "staged", "outcomes", "endpoints", "dead_endpoints", "reasons", "definitions"):
+        for name in ("rows", "staged", "outcomes", "endpoints", "dead_letter_endpoints", "reasons", "definitions"):
             getattr(self, name).update(getattr(other, name))
         self.problems += [problem for problem in other.problems if problem not in self.problems]
 

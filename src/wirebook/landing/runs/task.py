@@ -120,9 +120,9 @@ class TaskResult(msgspec.Struct, kw_only=True):
     the staging table. In a replay, `unresolved` counts dead letters that were read and did not land. `bytes_read` is
     the size of the records, as in `Chunk.size`. Of a DataFrame, `offsets` are the rows that were read, and `skipped`
     counts those that had landed before. `events` are those that repeat none of an earlier batch, as in
-    `repeats.EVENT_SCHEMA`, if repeats were searched. `dead_endpoints` counts dead letters by the endpoint that their
-    record names, of at most `MAX_ENDPOINTS`; it is empty if the run has an endpoint. `fault` is the (code, message,
-    hint) of the problem that stopped the task; `trace` is its traceback if it is an internal error.
+    `repeats.EVENT_SCHEMA`, if repeats were searched. `dead_letter_endpoints` counts dead letters by the endpoint that
+    their record names, of at most `MAX_ENDPOINTS`; it is empty if the run has an endpoint. `fault` is the (code,
+    message, hint) of the problem that stopped the task; `trace` is its traceback if it is an internal error.
     """
 
     files: list[StagedFile] = []
@@ -143,7 +143,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
     late: int = 0
     outcomes: dict[str, int] = {}
     reasons: dict[str, int] = {}
-    dead_endpoints: dict[str, int] = {}
+    dead_letter_endpoints: dict[str, int] = {}
     fault: tuple[str, str, str | None] | None = None
     trace: str = ""
 
@@ -163,7 +163,7 @@ class _Tally:
     rows: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    dead_endpoints: Counter[str] = field(default_factory=Counter)
+    dead_letter_endpoints: Counter[str] = field(default_factory=Counter)
     schemas: dict[bytes, int] = field(default_factory=dict)
     columns: dict[str, int] = field(default_factory=dict)
     info: dict[str, TableInfo] = field(default_factory=dict)
@@ -186,8 +186,8 @@ class _Tally:
             return
         for item in pc.value_counts(dead_letters["endpoint"]).to_pylist():
             endpoint, count = item["values"], item["counts"]
-            if endpoint in self.dead_endpoints or (endpoint and len(self.dead_endpoints) < MAX_ENDPOINTS):
-                self.dead_endpoints[endpoint] += count
+            if endpoint in self.dead_letter_endpoints or (endpoint and len(self.dead_letter_endpoints) < MAX_ENDPOINTS):
+                self.dead_letter_endpoints[endpoint] += count
 
     def note_columns(self, tables: Iterable[str], schema: pa.Schema) -> None:
         """Note the columns of tables whose columns are not known yet."""

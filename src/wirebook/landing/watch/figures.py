@@ -75,7 +75,7 @@ class BatchFigures:
             "rate": round(report.read / report.seconds, 1) if report.seconds else 0.0,
             "outcomes": {outcome: count for outcome, count in sorted(report.outcomes.items()) if count},
             "endpoints": dict(sorted(report.endpoints.items())),
-            "dead_letter_endpoints": dict(sorted(report.dead_endpoints.items())),
+            "dead_letter_endpoints": dict(sorted(report.dead_letter_endpoints.items())),
             "reasons": {code: count for code, count in sorted(report.reasons.items()) if count},
             "tables": {name: table["rows"] for name, table in report.tables().items()},
             "definitions": report.definition_rows(),

@@ -46,7 +46,7 @@ class StreamMetrics(Collector):
         self._outcomes: Counter[str] = Counter()
         self._definitions: Counter[str] = Counter()
         self._endpoints: Counter[str] = Counter()
-        self._dead_endpoints: Counter[str] = Counter()
+        self._dead_letter_endpoints: Counter[str] = Counter()
         self._codes: Counter[str] = Counter()
         self._buckets: Counter[float] = Counter()
         self._seconds = 0.0
@@ -64,7 +64,7 @@ class StreamMetrics(Collector):
             self._codes.update(report.reasons)
             _add(self._definitions, report.definition_rows())
             _add(self._endpoints, _with_unknown(report.endpoints, report.landed))
-            _add(self._dead_endpoints, _with_unknown(report.dead_endpoints, report.dead_lettered))
+            _add(self._dead_letter_endpoints, _with_unknown(report.dead_letter_endpoints, report.dead_lettered))
             self._buckets[next((bound for bound in BUCKETS if report.seconds <= bound), float("inf"))] += 1
             self._seconds += report.seconds
             self._last = figures
@@ -102,7 +102,7 @@ class StreamMetrics(Collector):
             ("endpoint_landed", self._endpoints, "message_endpoint", "Messages that landed, by their endpoint."),
             (
                 "endpoint_dead_letters",
-                self._dead_endpoints,
+                self._dead_letter_endpoints,
                 "message_endpoint",
                 "Dead letters by the endpoint of the run, or the one that the record names.",
             ),
