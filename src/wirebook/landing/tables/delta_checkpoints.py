@@ -105,10 +105,10 @@ def _checkpoint(folder: Location, appended: int | None) -> None:
 
 
 def extend_checkpoint(log: Path, version: int) -> bool:
-    """Write the checkpoint of a version: the one before it, and the files that were added since.
+    """Write the checkpoint of a version from the previous one and the files that were added since.
 
-    Returns False, and writes nothing, if `deltalake` has to do it: there is no checkpoint before it, or one of another
-    kind; a version since does more than add files; or files of the log are older than their retention.
+    Returns False, and writes nothing, if `deltalake` has to do it: there is no previous checkpoint, or one of another
+    kind; a version since then does more than add files; or files of the log are older than their retention.
 
     Raises: OSError, unwritable-target
     """
