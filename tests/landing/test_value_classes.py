@@ -16,7 +16,7 @@ from wirebook.definitions.compile.fit import ValueMismatch, fit
 from wirebook.definitions.match.index import Index, SlotValues
 from wirebook.landing.columns.value_classes import ValueClasses
 
-LITERALS = ("plants", "Lines", "", "~", "p1", "%41", "ü", "x y", "\x01", "+", "a,b", "\ud800")
+LITERALS = ("plants", "Lines", "", "~", "p1", "%41", "ü", "x y", "\x01", "+", "a,b")
 PLACEHOLDERS = ("{plant}", "{line}", "l{line}", "{a}-{b}")
 OTHERS = ("p1", "p2", "l1", "x-y", "1:b", "A", "%2F", "%4", "é", "p\n", "#", ".", "")
 TYPES = ("string", "any", "uritemplate", "urireference", "symbol", "integer")
@@ -29,9 +29,7 @@ DECLARED = st.lists(st.sampled_from(LITERALS + PLACEHOLDERS), min_size=1, max_si
 def received(draw: st.DrawFn, declared: Sequence[Segments]) -> str:
     """A value that differs from a declared one in few segments, so that it matches often."""
     segments = [
-        draw(st.sampled_from(OTHERS))
-        if "{" in segment or segment == "\ud800" or draw(st.integers(0, 4)) == 0
-        else segment
+        draw(st.sampled_from(OTHERS)) if "{" in segment or draw(st.integers(0, 4)) == 0 else segment
         for segment in draw(st.sampled_from(declared))
     ]
     return "/".join(segments + draw(st.sampled_from(([], [], [], ["p1"]))))
