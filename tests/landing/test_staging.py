@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from everything import edges, tables
 from hypothesis import given, settings
@@ -24,7 +25,7 @@ from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import TableSpool
 from wirebook.landing.tables.json_text import json_objects
 from wirebook.landing.tables.layout import STAGED_SCHEMA
-from wirebook.landing.tables.staged import StagingPolicy, decode_rows, encode_rows
+from wirebook.landing.tables.staged import StagingPolicy, decode_rows, encode_rows, read_staged_tables
 
 XID = "/messagegroups/g/messages/{}"
 
@@ -50,6 +51,22 @@ def test_staged_rows_are_decoded_without_loss(rows: pa.Table) -> None:
     assert staged.schema == STAGED_SCHEMA
     assert set(staged["table"].to_pylist()) == {"t"}
     assert same(decode_rows(staged, rows.schema), rows)
+
+
+def test_rows_of_several_tables_are_read_in_one_pass(tmp_path: Path) -> None:
+    own = {
+        name: pa.table({"n": pa.array([len(name)] * 3), "_index": pa.array([0, 1, 2], pa.int32())})
+        for name in ("a", "bb")
+    }
+    owners = pa.array(["a"] * 3 + ["bb"] * 3 + ["other"] * 3)
+    rows = pa.concat_tables([*own.values(), own["a"]])
+    staged = encode_rows(rows, owners, owners, STAGED_SCHEMA)
+    pq.write_table(staged, tmp_path / "1.parquet", row_group_size=2)
+    schemas = dict.fromkeys((*own, "none"), rows.schema)
+    assert read_staged_tables(tmp_path / "1.parquet", schemas, ["_index"]) == own
+    without = read_staged_tables(tmp_path / "1.parquet", {"bb": rows.schema}, [])
+    assert without["bb"].to_pydict() == {"n": [2, 2, 2], "_index": [None, None, None]}
+    assert read_staged_tables(tmp_path / "1.parquet", {"none": rows.schema}, []) == {}
 
 
 def text_of(row: dict[str, Any]) -> str:

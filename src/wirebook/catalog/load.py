@@ -18,6 +18,9 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
+from wirebook.core.collector import without_collector
 from wirebook.definitions.normalize.document_stack import DocumentStack
 from wirebook.definitions.normalize.documents import normalise_document
 from wirebook.definitions.normalize.foreign_documents import CAPTURE, document_kind, misspelt_collection, refusal_of
@@ -64,9 +67,10 @@ def load_registry(
     """
     problems: list[Problem] = []
     reader = _SourceReader(limits, problems, {} if cache is None else cache)
-    origins = [origin for source in sources for origin in reader.read(source)]
-    if origins:
-        return build_registry(origins, problems)
+    with without_collector():
+        origins = [origin for source in sources for origin in reader.read(source)]
+        if origins:
+            return build_registry(origins, problems)
     if errors := [problem for problem in problems if problem.severity is Severity.ERROR]:
         raise WirebookError(*errors)
     paths = ", ".join(f"'{source}'" for source in sources if isinstance(source, (str, Path)))
@@ -152,6 +156,18 @@ def _as_source(name: str, value: Mapping[str, Any]) -> Source:
 
     Raises: WirebookError (syntax-error)
     """
+    try:
+        orjson.dumps(value)
+    except (TypeError, RecursionError):  # a string that is not text, or a value that JSON does not have
+        _check_texts(name, value)
+    return Source(name, dict(value))
+
+
+def _check_texts(name: str, value: Mapping[str, Any]) -> None:
+    """Check that the strings of a parsed document are texts.
+
+    Raises: WirebookError (syntax-error)
+    """
     inner: list[tuple[str, Any]] = [("", value)]
     seen = set[int]()
     while inner:
@@ -170,7 +186,6 @@ def _as_source(name: str, value: Mapping[str, Any]) -> Source:
             inner += ((f"{pointer}/{escape(key)}", member) for key, member in part.items())
         elif isinstance(part, list | tuple):
             inner += ((f"{pointer}/{number}", member) for number, member in enumerate(part))
-    return Source(name, dict(value))
 
 
 def _is_url(source: str | Path) -> bool:

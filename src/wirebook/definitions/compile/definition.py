@@ -10,14 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import quote
 
 from wirebook.bindings.http import normal_path
 from wirebook.definitions.compile import slots
 from wirebook.definitions.compile.mediatype import MediaType, inferred_content_type, parse_media_type
-from wirebook.definitions.compile.slots import BARE, ENVELOPE, EVENT_FORMAT, EVENT_FORMAT_KIND, Slot, SlotKind, family
+from wirebook.definitions.compile.slots import (
+    BARE,
+    ENVELOPE,
+    EVENT_FORMAT,
+    EVENT_FORMAT_KIND,
+    MAX_SHARED,
+    Slot,
+    SlotKind,
+    family,
+    shared_slot,
+)
 from wirebook.definitions.compile.uritemplate import (
     PATH,
     PLACEHOLDER,
@@ -215,9 +225,9 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any, *, required: boo
     required = required or bool(fields.get("required"))
     value = fields.get("value")
     if type_ == "timestamp" and is_current_time(value):  # D10
-        return Constraint(slot, kind, type_, required, current_time=True)
+        return _unvalued(slot, kind, type_, required, current_time=True)
     if value is None or value == "":  # D3
-        return Constraint(slot, kind, type_, required)
+        return _unvalued(slot, kind, type_, required)
     if kind.place.has_uri_text and isinstance(value, str):
         value = uri_literals(value)
     if kind.place == PATH and isinstance(value, str):
@@ -234,6 +244,12 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any, *, required: boo
         return Constraint(slot, kind, type_, required, value, canonical(type_, value))
     except NotOfType:  # a lint error; the constant is compared as it is
         return Constraint(slot, kind, "any", required, value, canonical("any", value))
+
+
+@lru_cache(maxsize=MAX_SHARED)
+def _unvalued(slot: Slot, kind: SlotKind, type_: str, required: bool, *, current_time: bool = False) -> Constraint:
+    """A constraint without a value. Definitions share those that are equal, like their slots."""
+    return Constraint(slot, kind, type_, required, current_time=current_time)
 
 
 def _upper(value: str) -> str:
@@ -264,7 +280,7 @@ def _envelope_constraints(attributes: Mapping[str, Any]) -> list[Constraint]:
     others = [name for name in declared if name not in slots.ATTRIBUTES]
     return [
         constraint_of(
-            Slot(ENVELOPE, name, f"envelopemetadata.{name}"),
+            shared_slot(ENVELOPE, name, f"envelopemetadata.{name}"),
             slots.attribute_kind(name),
             declared[name],
             required=name in slots.REQUIRED_ATTRIBUTES,
@@ -280,11 +296,10 @@ def _content_type(
     declared = attributes.get("datacontenttype")
     if not isinstance(declared, str) or "datacontenttype" in covered:
         return
-    slot = Slot(BARE, "datacontenttype", "datacontenttype")
-    kind = SlotKind("string", media_type=True)
-    constraint = constraint_of(slot, kind, declared)
+    slot = shared_slot(BARE, "datacontenttype", "datacontenttype")
+    constraint = constraint_of(slot, slots.ATTRIBUTES["datacontenttype"], declared)
     if constraint.media_type and constraint.media_type.is_cloudevents:
-        yield replace(constraint, slot=Slot(BARE, "wire-content-type", "datacontenttype"))
+        yield replace(constraint, slot=shared_slot(BARE, "wire-content-type", "datacontenttype"))
     elif not any(other.media_type == constraint.media_type for other in metadata if other.media_type):
         yield constraint
 
@@ -306,7 +321,7 @@ def format_constraints(attributes: Mapping[str, Any], mode: str | None, label: s
     """`envelopeoptions.format`: the content type of structured messages (R31). Binary messages have no format."""
     declared = _mapping(attributes.get("envelopeoptions")).get("format")
     if isinstance(declared, str) and declared and mode != "binary":
-        yield constraint_of(Slot(BARE, EVENT_FORMAT, label), EVENT_FORMAT_KIND, declared)
+        yield constraint_of(shared_slot(BARE, EVENT_FORMAT, label), EVENT_FORMAT_KIND, declared)
 
 
 def _soft(attributes: Mapping[str, Any], metadata: list[Constraint]) -> Iterator[Constraint]:
@@ -318,8 +333,8 @@ def _soft(attributes: Mapping[str, Any], metadata: list[Constraint]) -> Iterator
     }
     for name, value in inferred.items():
         if name not in fixed and isinstance(value, str) and value and (name != "dataschema" or "://" in value):
-            slot = Slot(ENVELOPE, name, f"envelopemetadata.{name}")
-            yield constraint_of(slot, replace(slots.attribute_kind(name), type="string"), value)
+            slot = shared_slot(ENVELOPE, name, f"envelopemetadata.{name}")
+            yield constraint_of(slot, slots.INFERRED_KINDS[name], value)
 
 
 # -- protocol -------------------------------------------------------------------------------------------------------
@@ -337,7 +352,7 @@ def _protocol_constraints(protocol: str, options: Mapping[str, Any]) -> tuple[li
 
 
 def _bare_constraint(name: str, kind: SlotKind, declaration: Any) -> Constraint:
-    slot = Slot(BARE, name, f"protocoloptions.{name}")
+    slot = shared_slot(BARE, name, f"protocoloptions.{name}")
     addressing = name in ("topic_name", "topic", "path", "method", "subject", "key", "key_base64", "status")
     constraint = constraint_of(slot, kind, declaration)
     return replace(constraint, required=True) if addressing and constraint.fixed else constraint
@@ -347,7 +362,7 @@ def _section_constraints(options: Mapping[str, Any]) -> Iterator[Constraint]:
     for section, table in slots.AMQP_SECTIONS.items():
         declared = _mapping(options.get(section))
         for name in (*(name for name in table if name in declared), *(name for name in declared if name not in table)):
-            slot = Slot(section, name, f"protocoloptions.{section}.{name}")
+            slot = shared_slot(section, name, f"protocoloptions.{section}.{name}")
             yield constraint_of(slot, slots.amqp_kind(section, name), declared[name])
 
 
@@ -357,7 +372,7 @@ def entries_of(kin: str, section: str, declared: Any, prefix: str = "protocolopt
     trims = section == "headers" and kin in ("HTTP", "NATS")
     for declared_name, declaration in _named(declared):
         name = slots.entry_name(kin, section, declared_name)
-        slot = Slot(section, name, f"{prefix}.{section}.{declared_name}")
+        slot = shared_slot(section, name, f"{prefix}.{section}.{declared_name}")
         constraint = constraint_of(
             slot, slots.entry_kind(kin, section, name), _trimmed(declaration) if trims else declaration
         )

@@ -9,7 +9,8 @@ Spec: message/spec.md#message-protocols, #cloudevents10; docs/semantics.md D6, D
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import lru_cache
+from typing import Final, Literal
 
 from wirebook.definitions.compile.uritemplate import MQTT_TOPIC, NATS_SUBJECT, PATH, QUERY, TEXT, URI, TemplateContext
 
@@ -45,9 +46,20 @@ class Slot:
     label: str
 
 
+MAX_SHARED: Final = 4096
+"""How many slots, kinds of slots, and constraints without a value the definitions of all catalogues share."""
+
+
+@lru_cache(maxsize=MAX_SHARED)
+def shared_slot(section: str, name: str, label: str) -> Slot:
+    """A slot. Definitions that name the same slot share it, so that large catalogues are small, also when pickled."""
+    return Slot(section, name, label)
+
+
 CONTENT_TYPE = SlotKind("ascii", media_type=True)
 EVENT_FORMAT_KIND = SlotKind("string", media_type=True)
 HOP = SlotKind(transport=True)
+EXTENSION = SlotKind()
 
 ATTRIBUTES: dict[str, SlotKind] = {
     "specversion": SlotKind(),
@@ -59,6 +71,8 @@ ATTRIBUTES: dict[str, SlotKind] = {
     "dataschema": SlotKind("uritemplate", URI),
     "datacontenttype": SlotKind("string", media_type=True),
 }
+INFERRED_KINDS = {name: replace(ATTRIBUTES[name], type="string") for name in ("datacontenttype", "dataschema")}
+"""The kinds of the attributes whose values are inferred from other attributes (D12, D13)."""
 REQUIRED_ATTRIBUTES = frozenset({"id", "type", "source"})
 
 BARE_SLOTS: dict[str, dict[str, SlotKind]] = {
@@ -156,9 +170,10 @@ def is_mqtt_3(protocol: str) -> bool:
 
 
 def attribute_kind(name: str) -> SlotKind:
-    return ATTRIBUTES.get(name, SlotKind())
+    return ATTRIBUTES.get(name, EXTENSION)
 
 
+@lru_cache(maxsize=MAX_SHARED)
 def amqp_kind(section: str, name: str) -> SlotKind:
     kind = AMQP_SECTIONS[section].get(name, ANNOTATION)
     return replace(kind, transport=True) if section in HOP_SECTIONS else kind
@@ -179,6 +194,7 @@ def entry_name(protocol_family: str, section: str, name: str) -> str:
     return name
 
 
+@lru_cache(maxsize=MAX_SHARED)
 def entry_kind(protocol_family: str, section: str, name: str) -> SlotKind:
     """The kind of a header, query item or user property. `name` is normalised."""
     if section == "query":

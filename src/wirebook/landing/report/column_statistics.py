@@ -7,8 +7,9 @@ Spec: docs/land.md#the-report; docs/decisions/0063
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.report.timeline import GroupTimes, group_times
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
-from wirebook.landing.tables.staged import read_staged
+from wirebook.landing.tables.staged import read_staged_tables
 
 __all__ = ["FieldStatistics", "PlaceholderStatistics", "TableStatistics", "add_staged", "table_statistics"]
 
@@ -133,23 +134,35 @@ def table_statistics(name: str, definition: str | None, files: Sequence[Location
     return statistics
 
 
-def add_staged(statistics: TableStatistics, files: Sequence[Location], schema: pa.Schema) -> None:
-    """Add the staged rows of a table. `files` are those of the staging table, `schema` the columns of the table.
+def add_staged(
+    tables: Mapping[str, TableStatistics], files: Sequence[Location], schemas: Mapping[str, pa.Schema]
+) -> None:
+    """Add the staged rows of tables. `files` are those of the staging table, `schemas` the columns of the tables.
 
-    Cost: reads the rows and writes them to memory as a Parquet file. They are few.
+    Cost: reads some columns of the files once, and writes the rows of each table to memory as a Parquet file. They are
+    few.
     """
+    columns = {"_received", *chain.from_iterable(payload_columns(schema.names) for schema in schemas.values())}
     for file in files:
         try:
-            for rows in read_staged([file], statistics.name, schema):
-                written = pa.BufferOutputStream()
-                pq.write_table(rows, written)
-                with pq.ParquetFile(pa.BufferReader(written.getvalue())) as parquet:
-                    _add_footer(statistics, parquet.metadata, parquet.schema_arrow)
-                    _add_placeholders(statistics, parquet)
-                    statistics.times += group_times(parquet.metadata, rows, "_received")
-                statistics.staged += rows.num_rows
+            staged = read_staged_tables(file, schemas, columns)
         except (OSError, pa.ArrowException):
-            statistics.gone += 1
+            for statistics in tables.values():
+                statistics.gone += 1
+            continue
+        for name, rows in staged.items():
+            _add_rows(tables[name], rows)
+
+
+def _add_rows(statistics: TableStatistics, rows: pa.Table) -> None:
+    """Add staged rows of a table."""
+    written = pa.BufferOutputStream()
+    pq.write_table(rows, written)
+    with pq.ParquetFile(pa.BufferReader(written.getvalue())) as parquet:
+        _add_footer(statistics, parquet.metadata, parquet.schema_arrow)
+        _add_placeholders(statistics, parquet)
+        statistics.times += group_times(parquet.metadata, rows, "_received")
+    statistics.staged += rows.num_rows
 
 
 def _add_footer(statistics: TableStatistics, metadata: pq.FileMetaData, schema: pa.Schema) -> None:

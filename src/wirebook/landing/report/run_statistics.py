@@ -92,8 +92,8 @@ def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> R
         name: table_statistics(name, known[name].xid if name in known else None, paths.get(name, []))
         for name in largest
     }
-    for name in staged.keys() & statistics.keys() & known.keys():
-        add_staged(statistics[name], staged_in, known[name].schema)
+    schemas = {name: known[name].schema for name in statistics if name in staged and name in known}
+    add_staged({name: statistics[name] for name in schemas}, staged_in, schemas)
     dead_letters = dead_letter_statistics(paths.get(DEAD_LETTERS, ()))
     times = [group for table in statistics.values() for group in table.times]
     runs = [manifest.run for manifest in manifests if manifest.run is not None]

@@ -33,7 +33,7 @@ from wirebook.bindings import (
     to_line,
 )
 from wirebook.catalog import Catalog
-from wirebook.core.collector import without_collector
+from wirebook.core.collector import freeze, without_collector
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.definitions.match.outcome import Outcome
@@ -419,8 +419,11 @@ def engine_for(catalogue: bytes, options: Mapping[str, Any]) -> CatalogueEngine:
     endpoint, columns = options.get("endpoint"), options.get("columns", True)
 
     def make() -> CatalogueEngine:
-        if prepared is not None:
-            return CatalogueEngine.restored(prepared)
+        if prepared is not None:  # only in a worker: the driver has the engine itself
+            with without_collector():
+                engine = CatalogueEngine.restored(prepared)
+            freeze(after_collecting=len(_engines) == MAX_CACHED)
+            return engine
         loaded = Catalog.load(orjson.loads(catalogue), options=match)
         return CatalogueEngine(loaded, endpoint=endpoint, columns=columns)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -26,7 +26,15 @@ import pyarrow.parquet as pq
 from wirebook.landing.stores.locations import Location, parquet_source
 from wirebook.landing.tables.json_text import json_objects
 
-__all__ = ["StagingPolicy", "decode_rows", "encode_rows", "own_columns", "read_staged", "rows_by_table"]
+__all__ = [
+    "StagingPolicy",
+    "decode_rows",
+    "encode_rows",
+    "own_columns",
+    "read_staged",
+    "read_staged_tables",
+    "rows_by_table",
+]
 
 ROW = "row"
 AUTOMATIC_ROWS = 100
@@ -115,6 +123,31 @@ def read_staged(files: Iterable[Location], table: str, schema: pa.Schema) -> Ite
         matching = pq.read_table(parquet_source(file), filters=[("table", "==", table)], partitioning=None)
         if matching.num_rows:
             yield decode_rows(matching.replace_schema_metadata(), schema)
+
+
+def read_staged_tables(
+    file: Location, schemas: Mapping[str, pa.Schema], columns: Collection[str]
+) -> dict[str, pa.Table]:
+    """The staged rows of some tables in a file, by table. Of their columns, those that are not in `columns` are null.
+
+    Cost: one pass over the columns of the file, without row groups that have no row of the tables.
+    """
+    tables, found = pa.array(list(schemas), pa.string()), []
+    with pq.ParquetFile(parquet_source(file), read_dictionary=["table"]) as parquet:
+        shared = [name for name in parquet.schema_arrow.names if name in columns and name not in ("table", ROW)]
+        for group in range(parquet.num_row_groups):
+            owners = parquet.read_row_group(group, ["table"]).column("table").cast(pa.string())
+            wanted = pc.is_in(owners, tables)
+            if pc.any(wanted).as_py():
+                found.append(parquet.read_row_group(group, ["table", ROW, *shared]).filter(wanted))
+    if not found:
+        return {}
+    rows = pa.concat_tables(found).combine_chunks().replace_schema_metadata()
+    owners = rows.column("table").cast(pa.string())
+    return {
+        table: decode_rows(rows.filter(pc.equal(owners, table)), schemas[table])
+        for table in pc.unique(owners).to_pylist()
+    }
 
 
 # -- staged rows to rows -------------------------------------------------------------------------------------------
