@@ -1,4 +1,4 @@
-"""A `wirebook stream` in a process of its own: its batches, CPU time and memory."""
+"""A stream, or a gateway and what follows its segments, in processes of their own: batches, CPU time and memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -23,13 +24,16 @@ SECONDS: Final = 180
 
 
 class Query:
-    """A stream that runs, and the batches that it has printed."""
+    """A stream that runs, and the batches that it has printed. A `gateway` counts as a part of its driver."""
 
-    def __init__(self, process: subprocess.Popen[bytes], errors: Path) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], errors: Path, gateway: subprocess.Popen[bytes] | None = None
+    ) -> None:
         self.batches: list[dict[str, Any]] = []
         self.memory: list[tuple[float, dict[str, int]]] = []
         self._process, self._errors = process, errors
-        self._clock = Clock(process.pid)
+        self._pids = [process.pid, *([gateway.pid] if gateway else [])]
+        self._clocks = [Clock(pid) for pid in self._pids]
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -43,7 +47,7 @@ class Query:
         return sum(batch["read"] for batch in self.batches)
 
     def cpu_seconds(self) -> float:
-        return self._clock.seconds()
+        return sum(clock.seconds() for clock in self._clocks)
 
     def wait(self, messages: int) -> None:
         """Wait until so many messages have landed.
@@ -67,7 +71,8 @@ class Query:
         def sample() -> None:
             done.wait(after)
             while not done.wait(every):
-                self.memory.append((time.monotonic() - started, memory_now(self._process.pid)))
+                sizes = sum((Counter(memory_now(pid)) for pid in self._pids), Counter())
+                self.memory.append((time.monotonic() - started, dict(sizes)))
 
         thread = threading.Thread(target=sample)
         thread.start()
@@ -90,15 +95,41 @@ class Query:
 @contextmanager
 def streaming(catalogue: Path, to: Path, *options: str) -> Iterator[Query]:
     """Run a stream from the endpoint ``e`` to Delta tables, without pauses between batches."""
-    program = str(Path(sys.executable).parent / "wirebook")
-    arguments = ["--endpoint", "/endpoints/e", "--catalog", str(catalogue), "--to", str(to), "--format", "delta"]
     errors = to.with_suffix(".log")
-    with errors.open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603
-            [program, "stream", *arguments, "--interval", "0", "--json", *options], stdout=subprocess.PIPE, stderr=log
-        )
-    try:
+    with _running(
+        "stream", catalogue, to, errors, "--format", "delta", "--interval", "0", "--json", *options
+    ) as process:
         yield Query(process, errors)
+
+
+@contextmanager
+def following(catalogue: Path, to: Path) -> Iterator[Query]:
+    """Run a gateway for the endpoint ``e``, whose segments are complete after a second, and look for them every second
+    to land them in Delta tables."""
+    errors, segments = to.with_suffix(".log"), to.with_name("segments")
+    log = segments.with_suffix(".log")
+    with _running("capture", catalogue, segments, log, "--segment-age", "1s") as gateway:
+        end = time.monotonic() + SECONDS
+        while b"capturing /" not in log.read_bytes():
+            if gateway.poll() is not None or time.monotonic() > end:
+                raise Void(f"the gateway does not capture: {log.read_text()}")
+            time.sleep(0.1)
+        options = ("--format", "delta", "--no-report", "--follow", "1s", "--json")
+        with _running("land", catalogue, to, errors, *options, source=[str(segments)]) as process:
+            yield Query(process, errors, gateway)
+
+
+@contextmanager
+def _running(
+    command: str, catalogue: Path, to: Path, errors: Path, *options: str, source: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command for the endpoint ``e`` until the end of the block."""
+    program = str(Path(sys.executable).parent / "wirebook")
+    arguments = [*source, "--endpoint", "/endpoints/e", "--catalog", str(catalogue), "--to", str(to), *options]
+    with errors.open("wb") as log:
+        process = subprocess.Popen([program, command, *arguments], stdout=subprocess.PIPE, stderr=log)  # noqa: S603
+    try:
+        yield process
     finally:
         process.terminate()
         process.wait()

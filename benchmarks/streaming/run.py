@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,16 +24,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
 import traffic
+from gateways import Amqp, Http, Mqtt
 from landed import check_landed, latencies
 from measure import in_turn
 from oracle import Void
-from query import Query, ended, growth, streaming, sustained
+from query import Query, ended, growth, sustained
 from sources import JetStream, Kafka, Source, catalogue, fill, send_for
 from tables import Results, verdict
 from traffic import Day
@@ -40,7 +44,13 @@ from wirebook.catalog import Catalog
 from wirebook.cli.output import print_table
 from wirebook.landing.watch.figures import percentile
 
-SOURCES: dict[str, Callable[[Path], Source]] = {"kafka": Kafka, "jetstream": JetStream}
+SOURCES: dict[str, Callable[[Path], Source]] = {
+    "kafka": Kafka,
+    "jetstream": JetStream,
+    "http": Http,
+    "mqtt": Mqtt,
+    "amqp": Amqp,
+}
 FORMS = {"jsonl": "files of JSON Lines", "parquet": "files of Parquet"}
 OVER_FILES = 0.6  # at least, for the source with goals
 LATENCY = 2.0  # seconds at most, for it
@@ -100,8 +110,7 @@ def rates(bench: Bench, sources: list[str]) -> None:
     day = replace(few, count=bench.messages)
     for name in sources:
         with closing(SOURCES[name](bench.new_folder())) as source:
-            fill(source, day)
-            query, cpu = _catching_up(bench, source, bench.definitions, bench.batch)
+            query, cpu = _catching_up(bench, source, day, bench.batch)
         rate = bench.rates[name] = sustained(query.batches)
         ratio = rate / bench.rates["jsonl"]
         met = ratio >= OVER_FILES if source.name == WITH_GOALS else None
@@ -129,18 +138,25 @@ def _landing(bench: Bench, day: Day, form: str) -> tuple[float, float]:
     return day.count / median(sample.wall for sample in runs.samples), runs.middle
 
 
-def _catching_up(bench: Bench, source: Source, definitions: int, batch: int, *options: str) -> tuple[Query, float]:
-    """Land what a source has; returns the stream that has ended, and its CPU microseconds per message in the second
-    half of the messages."""
-    document, to = bench.new_target(source, definitions)
-    with streaming(document, to, "--max-per-batch", str(batch), *options) as query:
-        query.wait(source.sent.total() // 2)
+def _catching_up(bench: Bench, source: Source, day: Day, batch: int, *options: str) -> tuple[Query, float]:
+    """Land the messages of a day, which a source has already, or gets as fast as they are acknowledged.
+
+    Returns the stream that has ended, and its CPU microseconds per message in the second half of the messages.
+    """
+    document, to = bench.new_target(source, day.definitions)
+    if source.is_kept:
+        fill(source, day)
+    with source.reading(document, to, "--max-per-batch", str(batch), *options) as query, ThreadPoolExecutor(1) as pool:
+        filled = None if source.is_kept else pool.submit(fill, source, day)
+        query.wait(day.count // 2)
         read, cpu = query.read, query.cpu_seconds()
-        query.wait(source.sent.total())
+        query.wait(day.count)
         cpu = query.cpu_seconds() - cpu
+        if filled:
+            filled.result()
         query.end()
     check_landed(to, source.sent)
-    return query, cpu * 1e6 / (source.sent.total() - read)
+    return query, cpu * 1e6 / (day.count - read) if read < day.count else math.nan
 
 
 # -- latency and memory ---------------------------------------------------------------------------------------------
@@ -154,7 +170,7 @@ def steady(bench: Bench, sources: list[str]) -> None:
         with closing(SOURCES[name](bench.new_folder())) as source:
             document, to = bench.new_target(source, bench.definitions)
             day = Day(bench.definitions, bench.messages, events_only=True)
-            with streaming(document, to) as query:
+            with source.reading(document, to) as query:
                 send_for(source, day, rate, 1)
                 query.wait(1)
                 since = time.time() + bench.warm_seconds
@@ -200,8 +216,7 @@ def many(bench: Bench, sources: list[str]) -> None:
     day = Day(bench.tables, bench.messages // FILES, events_only=True)
     for label, options in (("a file for each table", ("--stage-below", "0")), ("staged", ("--stage-below", "1000"))):
         with closing(SOURCES[sources[0]](bench.new_folder())) as source:
-            fill(source, day)
-            query, cpu = _catching_up(bench, source, bench.tables, bench.batch, *options)
+            query, cpu = _catching_up(bench, source, day, bench.batch, *options)
         rate, durations = sustained(query.batches), [batch["seconds"] for batch in query.batches[1:]]
         p50, p95 = percentile(durations, 50), percentile(durations, 95)
         bench.add("many tables", label, tables=bench.tables, rate=rate, cpu=cpu, p50=p50, p95=p95)

@@ -1,4 +1,4 @@
-"""The brokers of the benchmark, and producers that fill them: Kafka by librdkafka, JetStream by lines on a socket.
+"""Brokers that keep messages, and producers that fill them: Kafka by librdkafka, JetStream by lines on a socket.
 
 Messages are encoded once, except the time at which they are sent, which is their attribute `time`.
 """
@@ -10,15 +10,17 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import traffic
 from brokers import KafkaBroker, NatsServer
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from query import Query, streaming
 from traffic import Day, Message
 
 TOPIC: Final = "readings"
@@ -31,12 +33,22 @@ STREAM_BYTES: Final = 4 << 30
 
 
 class Source(Protocol):
-    """A broker with an empty topic, and how many messages of each definition it was sent."""
+    """An empty topic or path, and how many messages of each definition were sent to it.
+
+    Shape: `usage` and `options` are those of its endpoint, `message_options` those of the definitions. If it `is_kept`,
+    a broker keeps the messages, and can have all of them before the first is read.
+    """
 
     name: str
     protocol: str
-    address: dict[str, Any]
+    usage: str
+    options: dict[str, Any]
+    message_options: dict[str, Any]
+    is_kept: bool
     sent: Counter[str | None]
+
+    def reading(self, document: Path, to: Path, *options: str) -> AbstractContextManager[Query]:
+        """Land what is sent, by a catalogue, in Delta tables. The options are those of `wirebook stream`."""
 
     def encode(self, message: Message) -> Any:
         """A message without its time."""
@@ -45,7 +57,7 @@ class Source(Protocol):
         """Send encoded messages now."""
 
     def flush(self) -> None:
-        """Wait until the broker has all messages. Raises: RuntimeError if it has not"""
+        """Wait until all messages are acknowledged. Raises: RuntimeError if some are not"""
 
     def close(self) -> None: ...
 
@@ -59,13 +71,12 @@ def catalogue(source: Source, definitions: int) -> dict[str, Any]:
     document = traffic.catalogue(definitions, events_only=True)
     events = document["messagegroups"]["events"]
     events["protocol"] = source.protocol
-    place = "topic" if source.protocol == "KAFKA" else "subject"
     for message in events["messages"].values():
-        message |= {"protocol": source.protocol, "protocoloptions": {place: TOPIC}}
+        message |= {"protocol": source.protocol, "protocoloptions": source.message_options}
     endpoint = {
-        "usage": ["consumer"],
+        "usage": [source.usage],
         "protocol": source.protocol,
-        "protocoloptions": {place: TOPIC, "endpoints": [source.address]},
+        "protocoloptions": source.options,
         "messagegroups": ["/messagegroups/events"],
     }
     return document | {"endpoints": {"e": endpoint}}
@@ -94,7 +105,7 @@ def send_for(source: Source, day: Day, rate: float, seconds: float) -> float:
     return sent / (time.monotonic() - started)
 
 
-def _attributes(message: Message) -> dict[str, str]:
+def attributes(message: Message) -> dict[str, str]:
     """The headers of a message without `time`."""
     headers = dict(traffic.record(message)["headers"])
     return {name: value for name, value in headers.items() if name != "ce_time"}
@@ -103,13 +114,15 @@ def _attributes(message: Message) -> dict[str, str]:
 class Kafka:
     """A topic with two partitions, filled by librdkafka."""
 
-    name, protocol = "Kafka", "KAFKA"
+    name, protocol, usage, is_kept = "Kafka", "KAFKA", "consumer", True
+    message_options: ClassVar[dict[str, Any]] = {"topic": TOPIC}
+    reading = staticmethod(streaming)
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
         self._broker = KafkaBroker(folder)
         self._broker.start()
-        self.address = {"bootstrap.servers": [self._broker.plain]}
+        self.options = {"topic": TOPIC, "endpoints": [{"bootstrap.servers": [self._broker.plain]}]}
         self.sent: Counter[str | None] = Counter()
         limits = {"retention.bytes": str(STREAM_BYTES // PARTITIONS), "segment.bytes": str(64 << 20)}
         admin = AdminClient({"bootstrap.servers": self._broker.plain})
@@ -119,7 +132,7 @@ class Kafka:
         self._number = 0
 
     def encode(self, message: Message) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
-        headers = [(name, value.encode()) for name, value in _attributes(message).items()]
+        headers = [(name, value.encode()) for name, value in attributes(message).items()]
         return message.values["unit"].encode(), message.payload.encode(), headers
 
     def send(self, messages: Iterable[tuple[bytes, bytes, list[tuple[str, bytes]]]]) -> None:
@@ -142,13 +155,15 @@ class JetStream:
     """A stream in files. The last message of each part that is sent asks for an acknowledgement, which has its sequence
     number: so all before it have been kept."""
 
-    name, protocol = "JetStream", "NATS"
+    name, protocol, usage, is_kept = "JetStream", "NATS", "consumer", True
+    message_options: ClassVar[dict[str, Any]] = {"subject": TOPIC}
+    reading = staticmethod(streaming)
     PART: Final = 2_000
     """The server drops messages if more than 10,000 wait for a stream."""
 
     def __init__(self, folder: Path) -> None:
         self._server = NatsServer("--jetstream", "--store_dir", str(folder))
-        self.address = {"uri": f"nats://127.0.0.1:{self._server.port}"}
+        self.options = {"subject": TOPIC, "endpoints": [{"uri": f"nats://127.0.0.1:{self._server.port}"}]}
         self.sent: Counter[str | None] = Counter()
         self._number = 0
         self._socket = socket.create_connection(("127.0.0.1", self._server.port))
@@ -160,7 +175,7 @@ class JetStream:
 
     def encode(self, message: Message) -> tuple[bytes, bytes]:
         """Headers and payload."""
-        named = {name.replace("ce_", "ce-"): value for name, value in _attributes(message).items()}
+        named = {name.replace("ce_", "ce-"): value for name, value in attributes(message).items()}
         named["ce-datacontenttype"] = named.pop("content-type")
         lines = "".join(f"{name}: {value}\r\n" for name, value in named.items())
         return f"NATS/1.0\r\n{lines}".encode(), message.payload.encode()

@@ -17,6 +17,7 @@ import pytest
 import zstandard
 
 from tests.landing.workspace import LocalRunner
+from wirebook.cli.run_output import print_report
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.report import Report
 from wirebook.landing.sources.lines import Sizes
@@ -506,3 +507,12 @@ def test_tables_json_lists_the_tables(workspace: Any) -> None:
     ]
     assert tables[0]["columns"] == {"_file": "string", "_line": "int64", "_index": "int32", "text": "large_binary"}
     assert sorted(path.name for path in workspace.to.iterdir()) == ["_wirebook", "a", "b", "dead_letters"]
+
+
+def test_report_of_many_tables_lists_the_largest(workspace: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    workspace.write("1", b"".join(lines(1 + number % 2, table=f"t{number:03d}") for number in range(102)))
+    report = workspace.land()
+    print_report(report, workspace.to)
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[2] for line in printed if line.startswith("t") and "/" in line] == ["2"] * 51 + ["1"] * 49
+    assert f"not listed: 2 smaller tables; `wirebook show {workspace.to}` lists all" in printed

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from heapq import nlargest
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from wirebook.cli.options import ProgressFormat
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from wirebook.landing.watch.figures import BatchFigures
 
 TOP_REASONS = 10
+MAX_TABLES = 100
+"""Tables that are printed at the end."""
 MAX_PROBLEMS = 10
 """Problems of one code that are printed as text."""
 INCOMPLETE_CODES = ("truncated-file", "unreadable-file")
@@ -106,7 +110,10 @@ def print_report(report: Report, to: AnyPath) -> None:
     dead_letters = [("dead_letters", "", report.dead_lettered)] if report.dead_lettered else []
     repeated = [("repeated", "", report.repeated)] if report.repeated else []
     if tables or dead_letters or repeated:
-        print_table(("table", "definition", "rows"), [*tables, *dead_letters, *repeated])
+        shown = nlargest(MAX_TABLES, tables, key=itemgetter(2)) if len(tables) > MAX_TABLES else tables
+        print_table(("table", "definition", "rows"), [*shown, *dead_letters, *repeated])
+        if more := len(tables) - len(shown):
+            print(f"not listed: {counted(more, 'smaller table')}; `wirebook show {to}` lists all")
         print_table(("outcome", "messages"), _most_common(report.outcomes))
     print_reasons(report, "messages")
     verb = "would land" if report.dry_run else "landed"
