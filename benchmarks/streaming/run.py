@@ -58,6 +58,7 @@ WITH_GOALS = Kafka.name
 GROWTH = 0.1  # of the memory of driver and workers, at most, from the middle of the run to its end
 MIB = 1 << 20
 FILES = 4  # files are landed several times, with a quarter of the messages
+FEWER = 10  # a gateway, which is slower than a stream, gets a tenth of the messages
 SAMPLES = 60  # of memory, in a run
 
 
@@ -107,9 +108,9 @@ def rates(bench: Bench, sources: list[str]) -> None:
         bench.rates[form] = rate
         bench.add("rates", label, rate=rate, cpu=cpu)
         rows.append((label, f"{few.count:,}", "", f"{rate:,.0f}", f"{cpu:.1f}", "", "", "", load_average()))
-    day = replace(few, count=bench.messages)
     for name in sources:
         with closing(SOURCES[name](bench.new_folder())) as source:
+            day = replace(few, count=bench.messages if source.is_kept else bench.messages // FEWER)
             query, cpu = _catching_up(bench, source, day, bench.batch)
         rate = bench.rates[name] = sustained(query.batches)
         ratio = rate / bench.rates["jsonl"]
