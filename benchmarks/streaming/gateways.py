@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, BinaryIO, ClassVar, Final
 
 from brokers import ArtemisBroker, free_port
 from query import Query, following
@@ -93,22 +93,27 @@ class Http(Captured):
 
 
 class Mqtt(Captured):
-    """MQTT 5.0 with QoS 1 by Mosquitto, which lets a client have 20 messages that are not acknowledged."""
+    """MQTT 5.0 with QoS 1 by Mosquitto, which lets each client have 20 messages that are not acknowledged."""
 
     name, protocol, usage = "MQTT", "MQTT/5.0", "subscriber"
     message_options: ClassVar[dict[str, Any]] = {"topic_name": TOPIC}
     IN_FLIGHT: Final = 20
+    CLIENTS: Final = 8
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         folder.mkdir()
         broker = self.stack.enter_context(mosquitto(folder / "mosquitto"))
         self.options = {"topicfilter": TOPIC, "qos": 1, "endpoints": [{"uri": f"mqtt://127.0.0.1:{broker.port}"}]}
-        self._socket = self.stack.enter_context(socket.create_connection(("127.0.0.1", broker.port), SECONDS))
-        self._answers = self._socket.makefile("rb")
+        self._clients = [self._connect(broker.port, number) for number in range(self.CLIENTS)]
+
+    def _connect(self, port: int, number: int) -> tuple[socket.socket, BinaryIO]:
+        connection = self.stack.enter_context(socket.create_connection(("127.0.0.1", port), SECONDS))
+        answers = connection.makefile("rb")
         flags_and_keep_alive, properties = b"\x05\x02\x00\x00", b"\x00"  # version 5, a new session
-        self._socket.sendall(_packet(0x10, _text("MQTT") + flags_and_keep_alive + properties + _text("producer")))
-        self._answer(0x20)
+        connection.sendall(_packet(0x10, _text("MQTT") + flags_and_keep_alive + properties + _text(f"p{number}")))
+        _read_answer(answers, 0x20)
+        return connection, answers
 
     def encode(self, message: Message) -> tuple[bytes, bytes]:
         """The properties without the time, and the payload."""
@@ -118,25 +123,26 @@ class Mqtt(Captured):
 
     def send(self, messages: Iterable[tuple[bytes, bytes]]) -> None:
         waiting, time_property = iter(messages), _user_property("time", now())
-        while part := list(islice(waiting, self.IN_FLIGHT)):
-            self._socket.sendall(
-                b"".join(self._publication(number, part, time_property) for number in range(len(part)))
-            )
-            for _ in part:
-                self._answer(0x40)
+        while parts := [part for _ in self._clients if (part := list(islice(waiting, self.IN_FLIGHT)))]:
+            for (connection, _), part in zip(self._clients, parts, strict=False):
+                numbered = enumerate(part, 1)
+                connection.sendall(b"".join(_publication(*message, time_property) for message in numbered))
+            for (_, answers), part in zip(self._clients, parts, strict=False):
+                for _ in part:
+                    _read_answer(answers, 0x40)
 
-    def _publication(self, number: int, part: list[tuple[bytes, bytes]], time_property: bytes) -> bytes:
-        values, payload = part[number]
-        properties = values + time_property
-        head = _text(TOPIC) + (number + 1).to_bytes(2)
-        return _packet(0x32, head + _variable(len(properties)) + properties + payload)
 
-    def _answer(self, kind: int) -> None:
-        """Read an answer, which is shorter than 128 bytes."""
-        found, size = self._answers.read(2)
-        self._answers.read(size)
-        if found != kind:
-            raise RuntimeError(f"Mosquitto sent a packet of type {found:#x} instead of {kind:#x}")
+def _publication(number: int, message: tuple[bytes, bytes], time_property: bytes) -> bytes:
+    properties, payload = message[0] + time_property, message[1]
+    return _packet(0x32, _text(TOPIC) + number.to_bytes(2) + _variable(len(properties)) + properties + payload)
+
+
+def _read_answer(answers: BinaryIO, kind: int) -> None:
+    """Read an answer, which is shorter than 128 bytes."""
+    found, size = answers.read(2)
+    answers.read(size)
+    if found != kind:
+        raise RuntimeError(f"Mosquitto sent a packet of type {found:#x} instead of {kind:#x}")
 
 
 def _packet(kind: int, content: bytes) -> bytes:
