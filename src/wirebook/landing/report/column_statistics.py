@@ -143,7 +143,7 @@ def add_staged(
     few.
     """
     columns = {"_received", *chain.from_iterable(payload_columns(schema.names) for schema in schemas.values())}
-    for file in files:
+    for file in files if schemas else ():
         try:
             staged = read_staged_tables(file, schemas, columns)
         except (OSError, pa.ArrowException):
