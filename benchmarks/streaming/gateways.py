@@ -1,7 +1,7 @@
-"""Sources that a gateway captures, HTTP, MQTT and AMQP 1.0, and producers that wait for its or the broker's
-acknowledgements: HTTP and MQTT by bytes on sockets, AMQP by proton.
+"""Sources that a gateway captures: HTTP, MQTT and AMQP 1.0. Their producers wait for acknowledgements, of the gateway
+(HTTP) or of the broker.
 
-What is sent is captured by `wirebook capture` and landed by `wirebook land --follow`.
+`wirebook capture` captures what is sent, and `wirebook land --follow` lands it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import select
 import socket
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
 from pathlib import Path
@@ -191,19 +191,16 @@ class Amqp(Captured):
         return named, content_type, message.payload.encode()
 
     def send(self, messages: Iterable[tuple[dict[str, str], str, bytes]]) -> None:
-        open_deliveries = list(self._deliveries(messages))
-        for delivery in open_deliveries:
-            self._connection.wait(lambda delivery=delivery: delivery.settled)
-            if delivery.remote_state != delivery.ACCEPTED:
-                raise RuntimeError(f"Artemis answered {delivery.remote_state}")
-
-    def _deliveries(self, messages: Iterable[tuple[dict[str, str], str, bytes]]) -> Iterator[Any]:
         from proton import Message as AmqpMessage  # noqa: PLC0415
 
-        time = {"cloudEvents:time": now()}
+        sent_at, deliveries = {"cloudEvents:time": now()}, []
         for values, content_type, payload in messages:
             if not self._link.credit:
                 self._connection.wait(lambda: self._link.credit)
-            message = AmqpMessage(payload, properties=values | time, content_type=content_type)
+            message = AmqpMessage(payload, properties=values | sent_at, content_type=content_type)
             message.durable = message.inferred = True
-            yield self._link.send(message)
+            deliveries.append(self._link.send(message))
+        for delivery in deliveries:
+            self._connection.wait(lambda delivery=delivery: delivery.settled)
+            if delivery.remote_state != delivery.ACCEPTED:
+                raise RuntimeError(f"Artemis answered {delivery.remote_state}")

@@ -104,15 +104,15 @@ def streaming(catalogue: Path, to: Path, *options: str) -> Iterator[Query]:
 
 @contextmanager
 def following(catalogue: Path, to: Path) -> Iterator[Query]:
-    """Run a gateway for the endpoint ``e``, whose segments are complete after a second, and look for them every second
-    to land them in Delta tables."""
+    """Run a gateway for the endpoint ``e``, which completes a segment after a second, and a command that looks for new
+    segments every second and lands them in Delta tables."""
     errors, segments = to.with_suffix(".log"), to.with_name("segments")
-    log = segments.with_suffix(".log")
-    with _running("capture", catalogue, segments, log, "--segment-age", "1s") as gateway:
+    notes = segments.with_suffix(".log")
+    with _running("capture", catalogue, segments, notes, "--segment-age", "1s") as gateway:
         end = time.monotonic() + SECONDS
-        while b"capturing /" not in log.read_bytes():
+        while b"capturing /" not in notes.read_bytes():
             if gateway.poll() is not None or time.monotonic() > end:
-                raise Void(f"the gateway does not capture: {log.read_text()}")
+                raise Void(f"the gateway does not capture: {notes.read_text()}")
             time.sleep(0.1)
         options = ("--format", "delta", "--no-report", "--follow", "1s", "--json")
         with _running("land", catalogue, to, errors, *options, source=[str(segments)]) as process:
