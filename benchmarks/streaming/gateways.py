@@ -15,12 +15,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Final
 
-from brokers import ArtemisBroker, free_port
+from brokers import ArtemisBroker, MosquittoBroker, free_port
 from query import Query, following
 from sources import TOPIC, attributes, now
 from traffic import Message
-
-from tests.capture.mosquitto import mosquitto
 
 SECONDS: Final = 60
 """How long an acknowledgement may take."""
@@ -103,7 +101,8 @@ class Mqtt(Captured):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         folder.mkdir()
-        broker = self.stack.enter_context(mosquitto(folder / "mosquitto"))
+        broker = MosquittoBroker(folder / "mosquitto")
+        self.stack.callback(broker.stop)
         self.options = {"topicfilter": TOPIC, "qos": 1, "endpoints": [{"uri": f"mqtt://127.0.0.1:{broker.port}"}]}
         self._clients = [self._connect(broker.port, number) for number in range(self.CLIENTS)]
 

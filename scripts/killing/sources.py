@@ -8,14 +8,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
 import nats
 import paho.mqtt.client as mqtt
-import pytest
-from brokers import ArtemisBroker, KafkaBroker, NatsServer, free_port
+from brokers import ArtemisBroker, KafkaBroker, MissingProgram, MosquittoBroker, NatsServer, free_port
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from nats.js.api import StreamConfig
@@ -25,7 +25,6 @@ from paho.mqtt.properties import Properties
 
 from tests.brokers.kafka import running_kafka
 from tests.capture.gateway import GatewayProcess, gateway, wait_for_all, wait_for_note
-from tests.capture.mosquitto import mosquitto
 
 STREAMED = ("kafka", "jetstream")
 SOURCES = (*STREAMED, "captured", "mqtt", "amqp")
@@ -257,7 +256,8 @@ class MqttSource(CapturedSource):
     body_member = "payload"
 
     def _connect(self) -> dict[str, Any]:
-        self._broker = self._stack.enter_context(mosquitto(self._folder / "mosquitto"))
+        self._broker = MosquittoBroker(self._folder / "mosquitto")
+        self._stack.callback(self._broker.stop)
         self._publisher = mqtt.Client(CallbackAPIVersion.VERSION2, "publisher", protocol=mqtt.MQTTv5)
         self._publisher.reconnect_delay_set(1, 1)
         session = Properties(PacketTypes.CONNECT)
@@ -309,7 +309,8 @@ class AmqpSource(CapturedSource):
     """A gateway for AMQP 1.0, which receives from a queue of Artemis. The broker settles what it has stored."""
 
     def _connect(self) -> dict[str, Any]:
-        pytest.importorskip("proton", reason="needs python-qpid-proton, which `./run kill-streams` builds")
+        if find_spec("proton") is None:
+            raise MissingProgram("needs python-qpid-proton, which `./run kill-streams` builds")
         (self._folder / "artemis").mkdir()
         self._broker = ArtemisBroker(self._folder / "artemis")
         self._broker.start()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from brokers import NatsServer, free_port
+from brokers import MosquittoBroker, NatsServer, free_port
 
 from tests.capture.gateway import GatewayProcess, gateway, wait_for_note, wait_until, write_catalog
-from tests.capture.mosquitto import Mosquitto, mosquitto
+from tests.capture.mosquitto import mosquitto
 from tests.capture.test_mqtt import publisher
 from tests.capture.test_nats import publish
 from wirebook.landing.stores.locations import location_of
@@ -24,7 +24,7 @@ ENDPOINTS = ("http", "mqtt", "nats")
 class Senders:
     """Sends to each endpoint of a gateway, and remembers what was acknowledged, by endpoint."""
 
-    def __init__(self, folder: Path, to: str, broker: Mosquitto, server: NatsServer) -> None:
+    def __init__(self, folder: Path, to: str, broker: MosquittoBroker, server: NatsServer) -> None:
         self.acknowledged: dict[str, list[str]] = {name: [] for name in ENDPOINTS}
         self._broker, self._server, self._to, self._number = broker, server, location_of(to), 0
         self._url, self.metrics = f"http://127.0.0.1:{free_port()}/hooks", f"127.0.0.1:{free_port()}"
@@ -106,7 +106,7 @@ def test_endpoints_receive_while_the_broker_of_another_is_away(
     senders.check()
 
 
-def outages(process: GatewayProcess, senders: Senders, broker: Mosquitto, server: NatsServer) -> None:
+def outages(process: GatewayProcess, senders: Senders, broker: MosquittoBroker, server: NatsServer) -> None:
     """Take away the broker of MQTT, then the server of NATS."""
     wait_until(lambda: senders.receiving() == [*ENDPOINTS])
     senders.send(*ENDPOINTS)

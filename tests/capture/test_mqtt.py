@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import paho.mqtt.client as mqtt
 import pytest
-from brokers import free_port
+from brokers import MosquittoBroker, free_port
 from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
@@ -32,19 +32,19 @@ from tests.capture.gateway import (
     wait_until,
     write_catalog,
 )
-from tests.capture.mosquitto import Mosquitto, mosquitto
+from tests.capture.mosquitto import mosquitto
 
 pytestmark = pytest.mark.xdist_group("mosquitto")
 VERSIONS = ["MQTT/3.1.1", "MQTT/5.0"]
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Mosquitto]:
+def broker(tmp_path: Path) -> Iterator[MosquittoBroker]:
     with mosquitto(tmp_path / "broker") as running:
         yield running
 
 
-def catalog_of(broker: Mosquitto, folder: Path, protocol: str, **options: Any) -> Path:
+def catalog_of(broker: MosquittoBroker, folder: Path, protocol: str, **options: Any) -> Path:
     options = {"topicfilter": "{plant}/#", "qos": 2} | options
     options = {"endpoints": [{"uri": f"mqtt://127.0.0.1:{broker.port}"}]} | options
     endpoint = {"usage": ["subscriber"], "protocol": protocol, "protocoloptions": options}
@@ -83,7 +83,7 @@ def lines_in(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("protocol", VERSIONS)
-def test_every_quality_of_service_is_captured_unchanged(broker: Mosquitto, tmp_path: Path, protocol: str) -> None:
+def test_every_quality_of_service_is_captured_unchanged(broker: MosquittoBroker, tmp_path: Path, protocol: str) -> None:
     catalog, folder = catalog_of(broker, tmp_path, protocol), tmp_path / "to"
     properties = None
     if protocol == "MQTT/5.0":
@@ -124,7 +124,7 @@ def wait_for_receiving(process: GatewayProcess) -> None:
 @pytest.mark.parametrize("protocol", VERSIONS)
 @pytest.mark.parametrize("qos", [1, 2])
 def test_message_that_is_not_durable_is_not_acknowledged(
-    broker: Mosquitto, tmp_path: Path, protocol: str, qos: int
+    broker: MosquittoBroker, tmp_path: Path, protocol: str, qos: int
 ) -> None:
     """A gateway whose writes fail is killed; the next one receives what the first could not store."""
     catalog, folder = catalog_of(broker, tmp_path, protocol), tmp_path / "to"
@@ -153,7 +153,7 @@ def test_message_that_is_not_durable_is_not_acknowledged(
 
 
 @pytest.mark.parametrize("qos", [0, 1])
-def test_full_memory_stops_reading(broker: Mosquitto, tmp_path: Path, qos: int) -> None:
+def test_full_memory_stops_reading(broker: MosquittoBroker, tmp_path: Path, qos: int) -> None:
     """Nothing can be written: the gateway reads as much as fits `--memory`, and the broker keeps the rest."""
     metrics = f"127.0.0.1:{free_port()}"
     arguments = [*ARGUMENTS, "--memory", "1", "--metrics-address", metrics]
@@ -218,7 +218,7 @@ class Publisher:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("protocol", VERSIONS)
-def test_kills_and_restarts_lose_no_accepted_message(broker: Mosquitto, tmp_path: Path, protocol: str) -> None:
+def test_kills_and_restarts_lose_no_accepted_message(broker: MosquittoBroker, tmp_path: Path, protocol: str) -> None:
     catalog, folder = catalog_of(broker, tmp_path, protocol), tmp_path / "to"
     arguments = [*ARGUMENTS, "--segment-age", "1s"]
     with gateway(catalog, folder, *arguments) as first:  # the session exists from now on
@@ -287,7 +287,7 @@ def test_broker_is_verified_and_large_messages_pass_tls(tmp_path: Path) -> None:
     assert {int(record["payload"].split(".")[0]) for record in captured(folder)} == set(range(300))
 
 
-def test_quality_of_service_0_is_noted(broker: Mosquitto, tmp_path: Path) -> None:
+def test_quality_of_service_0_is_noted(broker: MosquittoBroker, tmp_path: Path) -> None:
     catalog = catalog_of(broker, tmp_path, "MQTT/5.0", qos=0)
     with gateway(catalog, tmp_path / "to", *ARGUMENTS) as process:
         _, err = process.stop()
