@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from wirebook.landing.tables import delta_checkpoints
 from wirebook.landing.tables.delta import DeltaFormat
 from wirebook.landing.tables.delta_checkpoints import extend_checkpoint, log_file
 from wirebook.landing.tables.formats import StagedFile, TableTraits
@@ -98,6 +99,16 @@ def test_extended_checkpoint_is_the_table(table: Table) -> None:
     assert table.extend()
     assert table.without_earlier_log() == expected
     assert (len(expected["files"]), expected["transaction"]) == (20, 10)
+
+
+def test_actions_that_are_not_in_memory_at_once(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delta_checkpoints, "ACTIONS_AT_ONCE", 3)
+    for batch in range(8, 11):
+        expected = table.state()
+        assert table.extend()
+        assert table.without_earlier_log() == expected
+        table.commit(batch)
+    assert pq.ParquetFile(last_checkpoint(table)).num_row_groups > 3
 
 
 def test_transactions_of_other_writers_stay(table: Table) -> None:

@@ -23,17 +23,20 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from wirebook.cli.exit_codes import CANNOT_RUN, INTERRUPTED, OK, READER_GONE
+from wirebook.cli.memory import keep_memory_flat
 from wirebook.cli.output import print_note, print_problems, printable
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import missing_extra
 
 
 class Command(NamedTuple):
-    """The module and the function of a command, and its line in the list of commands."""
+    """The module and the function of a command, and its line in the list of commands. `is_continuous` if it lands
+    messages until it is stopped."""
 
     module: str
     function: str
     help: str
+    is_continuous: bool = False
 
 
 COMMANDS: dict[str, Command] = {
@@ -47,7 +50,9 @@ COMMANDS: dict[str, Command] = {
     "transform": Command("wirebook.cli.transform", "transform", "Convert captured messages to another definition."),
     "land": Command("wirebook.cli.land", "land", "Land captured messages as a typed table per definition."),
     "capture": Command("wirebook.cli.capture", "capture", "Receive messages of endpoints and write them as captures."),
-    "stream": Command("wirebook.cli.stream", "stream", "Land messages of Kafka and NATS JetStream as they arrive."),
+    "stream": Command(
+        "wirebook.cli.stream", "stream", "Land messages of Kafka and NATS JetStream as they arrive.", True
+    ),
     "replay": Command("wirebook.cli.replay", "replay", "Land dead letters that match a corrected catalogue."),
     "show": Command("wirebook.cli.land", "show", "Show the tables of a target folder and their first rows."),
     "views": Command("wirebook.cli.views", "views", "Print SQL views of the tables, for DuckDB or Spark."),
@@ -84,6 +89,8 @@ class LazyGroup(TyperGroup):
 def load_command(name: str) -> Any:
     """Import a command and return it with its options or subcommands."""
     command = COMMANDS[name]
+    if command.is_continuous:
+        keep_memory_flat()
     function = getattr(import_module(command.module), command.function)
     if isinstance(function, typer.Typer):
         function.rich_markup_mode = _MARKUP

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wirebook.cli.exit_codes import CANNOT_RUN, OK
+from wirebook.cli.memory import keep_memory_flat
 from wirebook.cli.options import (
     STANDARD_INPUT,
     BatchProgressOption,
@@ -145,6 +146,7 @@ def land(  # noqa: PLR0917 (options)
     if follow is not None:
         if dry_run or STANDARD_INPUT in (source, *catalog):
             raise typer.BadParameter("it needs files that can be read again, and no --dry-run", param_hint="--follow")
+        keep_memory_flat()
         from wirebook.cli.follow import follow_source  # noqa: PLC0415
 
         check_format(table_format)

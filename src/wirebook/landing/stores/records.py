@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import BinaryIO, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -35,6 +35,7 @@ __all__ = [
     "Holder",
     "ObjectRecords",
     "Records",
+    "open_atomically",
     "records_of",
     "sync_folder",
     "write_atomically",
@@ -186,15 +187,29 @@ def write_atomically(path: Path, data: bytes) -> None:
 
     Raises: unwritable-target
     """
+    with open_atomically(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def open_atomically(path: Path) -> Iterator[BinaryIO]:
+    """A new file, which takes the place of `path` once it is complete and on disk.
+
+    Raises: unwritable-target
+    """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        write_durably(partial, data)
+        with partial.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         os.rename(partial, path)
         sync_folder(path.parent)
     except OSError as error:
+        raise WirebookError(_unwritable(path, error)) from error
+    finally:
         with suppress(OSError):
             partial.unlink()
-        raise WirebookError(_unwritable(path, error)) from error
 
 
 def write_durably(path: Path, data: bytes) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import RETRY_OPTIONS
-from wirebook.landing.stores.records import write_atomically
+from wirebook.landing.stores.records import open_atomically, write_atomically
 from wirebook.problems import WirebookError
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ CHECKPOINT_INTERVAL: Final = 100
 LAST_CHECKPOINT: Final = "_last_checkpoint"
 LOG_RETENTION: Final = timedelta(days=30)
 """How long files of the log are kept, unless the table says otherwise."""
+ACTIONS_AT_ONCE: Final = 2_000
+"""How many actions of a checkpoint are in memory at once."""
 OTHER_CHECKPOINTS: Final = (
     "delta.checkpoint.",
     "delta.checkpointPolicy",
@@ -117,22 +119,31 @@ def extend_checkpoint(log: Path, version: int) -> bool:
         return False
     if last >= version:  # another program has written a later one
         return True
-    before = pq.ParquetFile(_checkpoint_file(log, last)).read()
-    since = _appended(log, range(last + 1, version + 1)) if _is_plain(before) else None
-    if since is None:
-        return False
-    added, transactions = since
-    replaced = (("add", "path", added), ("remove", "path", added), ("txn", "appId", transactions))
-    for action, member, values in replaced:
-        known = pc.is_in(pc.struct_field(before[action], member), pa.array(values, pa.string()))
-        before = before.filter(pc.invert(known))
-    actions = [*({"add": add} for add in added.values()), *({"txn": txn} for txn in transactions.values())]
-    after = pa.concat_tables([before, pa.Table.from_pylist(actions, before.schema)])
-    sink = pa.BufferOutputStream()
-    pq.write_table(after, sink, compression="snappy")
-    write_atomically(_checkpoint_file(log, version), sink.getvalue())
-    write_atomically(log / LAST_CHECKPOINT, orjson.dumps({"version": version, "size": len(after)}))
+    with pq.ParquetFile(_checkpoint_file(log, last)) as before:
+        since = _appended(log, range(last + 1, version + 1)) if _is_plain(before) else None
+        if since is None:
+            return False
+        with open_atomically(_checkpoint_file(log, version)) as file:
+            rows = _write_extended(before, since, file)
+    write_atomically(log / LAST_CHECKPOINT, orjson.dumps({"version": version, "size": rows}))
     return True
+
+
+def _write_extended(before: pq.ParquetFile, since: _Appended, file: BinaryIO) -> int:
+    """Write the actions of a checkpoint and those since then, a row group at a time, because a table may have millions
+    of files. Returns the number of actions."""
+    replaced = (("add", "path", since.files), ("remove", "path", since.files), ("txn", "appId", since.transactions))
+    values = [(action, member, pa.array(known, pa.string())) for action, member, known in replaced]
+    actions = [{"add": add} for add in since.files.values()] + [{"txn": txn} for txn in since.transactions.values()]
+    rows = len(actions)
+    with pq.ParquetWriter(file, before.schema_arrow, compression="snappy") as writer:
+        for batch in before.iter_batches(ACTIONS_AT_ONCE):
+            is_replaced = [pc.is_in(pc.struct_field(batch[action], member), known) for action, member, known in values]
+            kept = batch.filter(pc.invert(reduce(pc.or_, is_replaced)))
+            writer.write_batch(kept)
+            rows += len(kept)
+        writer.write_table(pa.Table.from_pylist(actions, before.schema_arrow))
+    return rows
 
 
 def _checkpoint_file(log: Path, version: int) -> Path:
@@ -157,29 +168,38 @@ def _is_due_for_cleanup(log: Path, version: int) -> bool:
     return age > (LOG_RETENTION + timedelta(days=1)).total_seconds()
 
 
-def _is_plain(checkpoint: pa.Table) -> bool:
+def _is_plain(checkpoint: pq.ParquetFile) -> bool:
     """Whether a checkpoint has all actions in its own columns, and the table has no settings for checkpoints."""
-    columns = {column: {*checkpoint[column].type.names} for column in checkpoint.column_names}
+    columns = {field.name: {*field.type.names} for field in checkpoint.schema_arrow}
     if not columns["add"] >= ADD_FIELDS or any(name.endswith("_parsed") for name in columns["add"]):
         return False
-    if any(len(checkpoint[name].drop_null()) for name in {"sidecar", "checkpointMetadata"} & columns.keys()):
+    others = sorted({"sidecar", "checkpointMetadata"} & columns.keys())
+    few = checkpoint.read(["metaData", *others])
+    if any(len(few[name].drop_null()) for name in others):
         return False
-    (metadata,) = checkpoint["metaData"].drop_null().to_pylist()
+    (metadata,) = few["metaData"].drop_null().to_pylist()
     return not any(name.startswith(OTHER_CHECKPOINTS) for name, _ in metadata["configuration"])
 
 
-def _appended(log: Path, versions: range) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The files that some versions add, by path, and their transactions, by application; None if they do more."""
-    added: dict[str, Any] = {}
+class _Appended(NamedTuple):
+    """The files that versions add, by path, and their transactions, by application."""
+
+    files: dict[str, Any]
+    transactions: dict[str, Any]
+
+
+def _appended(log: Path, versions: range) -> _Appended | None:
+    """What some versions add; None if they do more."""
+    files: dict[str, Any] = {}
     transactions: dict[str, Any] = {}
     for version in versions:
         for line in log_file(log, version).read_bytes().splitlines():
             for action, value in orjson.loads(line).items():
                 members = {name: member for name, member in value.items() if member is not None}
                 if action == "add" and members.keys() <= ADD_FIELDS:
-                    added[members["path"]] = members | {"partitionValues": [*members["partitionValues"].items()]}
+                    files[members["path"]] = members | {"partitionValues": [*members["partitionValues"].items()]}
                 elif action == "txn":
                     transactions[members["appId"]] = members
                 elif action != "commitInfo":
                     return None
-    return added, transactions
+    return _Appended(files, transactions)
