@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -14,15 +14,17 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.bindings.received import EMPTY_IS_NONE
 from wirebook.landing.columns.frames import Frame
+from wirebook.landing.columns.invalid_payloads import InvalidPayloads
 from wirebook.landing.columns.match import MatchedRows
 from wirebook.landing.columns.near_misses import NearMissFinder
+from wirebook.landing.columns.payloads import PayloadColumns
 from wirebook.landing.columns.records import RecordColumns
-from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of, instants, mask_of
+from wirebook.landing.columns.slot_columns import Mask, Rows, instants, mask_of
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, INSTANT, TableColumn, TableLayout
-from wirebook.schema import CompiledSchema, column_without_prefix
 
+RawRecords = Callable[[Rows], pa.BinaryArray]
+"""Returns the records at some places of the chunk."""
 INTEGER: Final = r"^(0|-?[1-9][0-9]{0,8})$"
 
 
@@ -42,13 +44,15 @@ class RowBlock(NamedTuple):
 
 
 class DeadLetterBlock(NamedTuple):
-    """Dead letters of messages that match no definition.
+    """Dead letters of messages that match no definition, or have invalid payloads.
 
-    Shape: `places` are positions in the chunk; `codes` counts the dead letters that have a problem code.
+    Shape: `places` are positions in the chunk; `outcomes` counts the dead letters by outcome, and `codes` those that
+    have a problem code.
     """
 
     places: Rows
     rows: pa.Table
+    outcomes: Counter[str]
     codes: Counter[str]
 
 
@@ -74,31 +78,44 @@ class ColumnRows:
         block = RowBlock(layout, frame.rows[run], matched.numbers, table)
         return block if certain.all() else block.only(certain)
 
-    def dead_letters(
-        self, frame: Frame, finder: NearMissFinder, raw: Callable[[Rows], pa.BinaryArray]
-    ) -> DeadLetterBlock:
-        """The dead letters of a frame whose messages match no definition. `raw` returns the records at some places."""
+    def unexpected(self, frame: Frame, finder: NearMissFinder, raw: RawRecords) -> DeadLetterBlock:
+        """The dead letters of a frame whose messages match no definition."""
         near = finder.find(frame)
         frame = frame.take(near.rows)
+        reasons = {
+            "outcome": pa.repeat(pa.scalar("unexpected", pa.string()), len(frame)),
+            "definition": pa.nulls(len(frame), pa.string()),
+            "problems": near.problems,
+            "near": near.near,
+        }
+        return DeadLetterBlock(
+            frame.rows, self._dead_letters(frame, reasons, raw), Counter(unexpected=len(frame)), near.codes
+        )
+
+    def invalid(self, frame: Frame, invalid: InvalidPayloads, xids: Sequence[str], raw: RawRecords) -> DeadLetterBlock:
+        """The dead letters of messages with invalid payloads. `xids` are those of the definitions, by number."""
+        frame = frame.take(np.array(invalid.rows, np.int64))
+        reasons = {**invalid.columns(xids), "near": pa.array([[]] * len(frame), DEAD_LETTER_SCHEMA.field("near").type)}
+        table = self._dead_letters(frame, reasons, raw)
+        return DeadLetterBlock(frame.rows, table, Counter(invalid.outcomes), invalid.codes())
+
+    def _dead_letters(self, frame: Frame, reasons: dict[str, pa.Array], raw: RawRecords) -> pa.Table:
+        """The dead letters of a frame. `reasons` are the columns that say why."""
         provenance, _ = self._provenance(frame)
-        count = len(frame)
         columns = {
             **{name: provenance[name] for name in ("_file", "_line", "_index", "_catalogue")},
             "received": provenance["_received"],
             "protocol": provenance["_protocol"],
             "endpoint": provenance["_endpoint"],
             "raw": raw(frame.rows),
-            "outcome": pa.repeat(pa.scalar("unexpected", pa.string()), count),
-            "definition": pa.nulls(count, pa.string()),
-            "problems": near.problems,
-            "near": near.near,
+            **reasons,
         }
-        table = pa.Table.from_arrays([columns[name] for name in DEAD_LETTER_SCHEMA.names], schema=DEAD_LETTER_SCHEMA)
-        return DeadLetterBlock(frame.rows, table, near.codes)
+        return pa.Table.from_arrays([columns[name] for name in DEAD_LETTER_SCHEMA.names], schema=DEAD_LETTER_SCHEMA)
 
-    def timely(self, frame: Frame, rows: Rows) -> Rows:
-        """The rows of a frame whose receive time is certain."""
-        return rows[self.records.received[1][frame.rows[rows]]]
+    def timely(self, frame: Frame) -> Mask:
+        """A mask of the rows of a frame whose receive time is certain."""
+        timely: Mask = self.records.received[1][frame.rows]
+        return timely
 
     def _provenance(self, frame: Frame) -> tuple[dict[str, pa.Array], Mask]:
         """The provenance columns of a frame, and a mask of the rows where they are certain."""
@@ -178,59 +195,3 @@ def _rest(frame: Frame, names: Sequence[str]) -> pa.StringArray:
             values = zip(*(others[name].take(pa.array(rows)).to_pylist() for name in there), strict=True)
             json_texts[rows] = list(map(bytes.decode, map(orjson.dumps, map(dict, map(zip, repeat(there), values)))))
     return pa.array(json_texts, pa.string())
-
-
-# -- payload --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PayloadColumns:
-    """The decoded payloads of adjacent rows of a frame, from row `start` on, and a mask of those that are certain."""
-
-    start: int
-    columns: dict[str, pa.Array]
-    settled: Mask
-
-    def pick(self, matched: MatchedRows) -> tuple[dict[str, pa.Array], Mask]:
-        """The payloads of the rows of one definition."""
-        first, count = matched.start - self.start, len(matched)
-        return {name: column.slice(first, count) for name, column in self.columns.items()}, self.settled[
-            first : first + count
-        ]
-
-
-def read_payloads(
-    frame: Frame, start: int, stop: int, schema: CompiledSchema | None, *, confluent_prefix: bool = False
-) -> PayloadColumns:
-    """Decode the payloads of the rows from `start` to `stop`. Rows without data (such as tombstones) go to the
-    reference."""
-    payloads = frame.payload.slice(start, stop - start)
-    is_distinct = frame.protocol not in EMPTY_IS_NONE or frame.mode == "structured"
-    if not is_distinct and schema is not None and payloads.null_count:
-        payloads = pc.fill_null(payloads, b"")  # the protocol has no null, and the schema may accept zero bytes
-    if confluent_prefix and schema is not None and frame.protocol == "KAFKA" and frame.mode != "structured":
-        payloads = column_without_prefix(payloads, schema)
-    there = mask_of(payloads.is_valid())
-    if schema is None:  # the reference writes the JSON data of structured events
-        return PayloadColumns(start, {"": payloads}, ~there if frame.json_values else np.ones(len(there), bool))
-    readings = [
-        (rows, schema.read_column(payloads if rows is None else payloads.take(pa.array(rows)), content_type))
-        for content_type, rows in _by_content_type(frame, start, stop)
-    ]
-    if len(readings) == 1 and readings[0][0] is None:
-        return PayloadColumns(start, readings[0][1].columns, readings[0][1].settled & there)
-    order = pa.array(np.argsort(np.concatenate([rows for rows, _ in readings])))
-    names = readings[0][1].columns
-    columns = {name: pa.concat_arrays([reading.columns[name] for _, reading in readings]).take(order) for name in names}
-    settled = np.concatenate([reading.settled for _, reading in readings])[order.to_numpy()]
-    return PayloadColumns(start, columns, settled & there)
-
-
-def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:
-    """Each content type of some rows with the rows that have it; None for all of the rows."""
-    encoded = frame.once("content types", lambda: pc.dictionary_encode(frame.payload_type))
-    codes = codes_of(encoded.slice(start, stop - start))
-    distinct = np.unique(codes).tolist()
-    for code in distinct:
-        content_type = encoded.dictionary[code - 1].as_py() if code else None
-        yield content_type, None if len(distinct) == 1 else np.flatnonzero(codes == code)

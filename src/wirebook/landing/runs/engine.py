@@ -42,14 +42,16 @@ from wirebook.landing.chunks import PROBLEM_OUTCOMES, BlockTables, Chunk, Landed
 from wirebook.landing.columns.candidates import CandidateFinder
 from wirebook.landing.columns.events import frame_of_events, frames_of
 from wirebook.landing.columns.frames import Frame
+from wirebook.landing.columns.invalid_payloads import InvalidPayloads
 from wirebook.landing.columns.json_records import JsonRecords
 from wirebook.landing.columns.match import FrameMatches, MatchedRows, match_frame
 from wirebook.landing.columns.near_misses import NearMissFinder
 from wirebook.landing.columns.parquet_records import ParquetRecords
 from wirebook.landing.columns.patterns import Patterns
+from wirebook.landing.columns.payloads import read_payloads
 from wirebook.landing.columns.record_lines import record_lines
 from wirebook.landing.columns.records import DecodedRecords, RecordColumns
-from wirebook.landing.columns.rows import ColumnRows, DeadLetterBlock, RowBlock, read_payloads
+from wirebook.landing.columns.rows import ColumnRows, DeadLetterBlock, RawRecords, RowBlock
 from wirebook.landing.columns.slot_columns import Rows, codes_of
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, TableLayout, layout_key, layout_of
 from wirebook.landing.tables.reference_rows import MessageOrigin, dead_letter, json_text, table_row
@@ -84,7 +86,7 @@ class Tally:
 
     def add_dead_letters(self, block: DeadLetterBlock) -> None:
         self.dead_blocks.append(block.rows)
-        self.outcomes["unexpected"] += len(block.rows)
+        self.outcomes.update(block.outcomes)
         self.reasons.update(block.codes)
         self.read += len(block.rows)
 
@@ -194,7 +196,7 @@ class CatalogueEngine:
         """The rows and dead letters of a chunk; the few records that match no definition are left if it `may_defer`."""
         tally = Tally()
         rest = np.ones(len(chunk), bool)
-        for block in self.settled(chunk, tally.deferred if may_defer else None):
+        for block in self.settled(chunk, tally.deferred if may_defer else None, reads_invalid=True):
             rest[block.places] = False
             if isinstance(block, DeadLetterBlock):
                 tally.add_dead_letters(block)
@@ -218,37 +220,51 @@ class CatalogueEngine:
 
     # -- columns ----------------------------------------------------------------------------------------------------
 
-    def settled(self, chunk: Chunk, deferred: list[Rows] | None = None) -> Iterator[RowBlock | DeadLetterBlock]:
+    def settled(
+        self, chunk: Chunk, deferred: list[Rows] | None = None, *, reads_invalid: bool = False
+    ) -> Iterator[RowBlock | DeadLetterBlock]:
         """The messages that the column path decides with certainty: matches in blocks of definitions that share a
-        layout, and dead letters.
+        layout, and dead letters; those with invalid payloads if it `reads_invalid`.
 
         With `deferred`, the positions of records that match no definition are added to it instead, if a frame has few
         of them: dead letters of a handful cost as much as those of thousands.
         """
         if not self.columns or chunk.problem is not None or chunk.numbers is None:
             return
-        records = _records(chunk)
+        records, raw = _records(chunk), partial(record_lines, chunk)
         rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
         for frame, scope in self._frames(chunk, records):
             matches = self._matches(frame, scope)
-            for run in self._runs(matches.matched):
-                _, schema = self._described(run[0])
-                if isinstance(schema, Unsupported):  # its messages are dead letters
-                    continue
-                prefixed = self.catalog.options.confluent_prefix
-                payloads = read_payloads(run[0].frame, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
-                for matched in run:
-                    layout, _ = self._described(matched)
-                    block = rows.block(matched, layout, payloads)
-                    if len(block.places):
-                        yield block
-            unmatched = rows.timely(frame, matches.unmatched)
+            yield from self._matched_blocks(rows, matches.matched, raw if reads_invalid else None)
+            unmatched = matches.unmatched[rows.timely(frame)[matches.unmatched]]
             if not len(unmatched) or scope.empty:
                 continue
             if deferred is not None and len(unmatched) * DEFERRED_SHARE <= len(frame):
                 deferred.append(frame.rows[unmatched])
             else:
-                yield rows.dead_letters(frame.take(unmatched), self._finder(frame, scope), partial(record_lines, chunk))
+                yield rows.unexpected(frame.take(unmatched), self._finder(frame, scope), raw)
+
+    def _matched_blocks(
+        self, rows: ColumnRows, matches: Iterator[MatchedRows], raw: RawRecords | None
+    ) -> Iterator[RowBlock | DeadLetterBlock]:
+        """The matches of a frame; with `raw`, also the dead letters of those with invalid payloads."""
+        invalid, frame = InvalidPayloads(), None
+        for run in self._runs(matches):
+            frame = run[0].frame  # all matches have the same
+            _, schema = self._described(run[0])
+            if isinstance(schema, Unsupported):  # its messages are dead letters
+                continue
+            prefixed = self.catalog.options.confluent_prefix
+            payloads = read_payloads(frame, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
+            for matched in run:
+                layout, _ = self._described(matched)
+                block = rows.block(matched, layout, payloads)
+                if len(block.places):
+                    yield block
+            if raw is not None and schema is not None:
+                invalid.add(run, payloads, schema, rows.timely(frame))
+        if raw is not None and frame is not None and invalid.rows:
+            yield rows.invalid(frame, invalid, self._xids, raw)
 
     def _frames(self, chunk: Chunk, records: RecordColumns) -> Iterator[tuple[Frame, EndpointScope]]:
         if chunk.file_type == "events" and chunk.lines is not None:

@@ -1,0 +1,93 @@
+"""The payloads of matched messages as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirebook.bindings.received import EMPTY_IS_NONE
+from wirebook.landing.columns.frames import Frame
+from wirebook.landing.columns.match import MatchedRows
+from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of, mask_of
+from wirebook.schema import CompiledSchema, Payload, column_without_prefix
+from wirebook.text.json import JsonError, parse_json
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadColumns:
+    """The payloads of adjacent rows of a frame, from row `start` on.
+
+    Shape: `encoded` is null where there is none; `columns` are decoded; `settled` is a mask of the rows in which they
+    are certain.
+    """
+
+    start: int
+    encoded: pa.BinaryArray
+    columns: dict[str, pa.Array]
+    settled: Mask
+
+    def pick(self, matched: MatchedRows) -> tuple[dict[str, pa.Array], Mask]:
+        """The payloads of the rows of one definition."""
+        first, count = matched.start - self.start, len(matched)
+        return {name: column.slice(first, count) for name, column in self.columns.items()}, self.settled[
+            first : first + count
+        ]
+
+    def uncertain(self, frame: Frame, sure: Mask) -> Iterator[tuple[int, Payload]]:
+        """The payloads that are not certain, of the rows of the frame in the mask `sure`, with these rows."""
+        rows = slice(self.start, self.start + len(self.encoded))
+        present = mask_of(self.encoded.is_valid()) & mask_of(frame.payload[rows].is_valid())
+        places = np.flatnonzero(~self.settled & present & sure[rows])
+        if not len(places):
+            return
+        types = frame.payload_type.take(pa.array(places + self.start)).to_pylist()
+        texts = self.encoded.take(pa.array(places)).to_pylist()
+        for row, text, content_type in zip((places + self.start).tolist(), texts, types, strict=True):
+            if not frame.json_values:
+                yield row, Payload(text, content_type=content_type)
+                continue
+            with suppress(JsonError):  # the event is malformed
+                yield row, Payload(None, parse_json(text), content_type)
+
+
+def read_payloads(
+    frame: Frame, start: int, stop: int, schema: CompiledSchema | None, *, confluent_prefix: bool = False
+) -> PayloadColumns:
+    """Decode the payloads of the rows from `start` to `stop`. Rows without data (such as tombstones) go to the
+    reference."""
+    payloads = frame.payload.slice(start, stop - start)
+    is_distinct = frame.protocol not in EMPTY_IS_NONE or frame.mode == "structured"
+    if not is_distinct and schema is not None and payloads.null_count:
+        payloads = pc.fill_null(payloads, b"")  # the protocol has no null, and the schema may accept zero bytes
+    if confluent_prefix and schema is not None and frame.protocol == "KAFKA" and frame.mode != "structured":
+        payloads = column_without_prefix(payloads, schema)
+    there = mask_of(payloads.is_valid())
+    if schema is None:  # the reference writes the JSON data of structured events
+        settled = ~there if frame.json_values else np.ones(len(there), bool)
+        return PayloadColumns(start, payloads, {"": payloads}, settled)
+    readings = [
+        (rows, schema.read_column(payloads if rows is None else payloads.take(pa.array(rows)), content_type))
+        for content_type, rows in _by_content_type(frame, start, stop)
+    ]
+    if len(readings) == 1 and readings[0][0] is None:
+        return PayloadColumns(start, payloads, readings[0][1].columns, readings[0][1].settled & there)
+    order = pa.array(np.argsort(np.concatenate([rows for rows, _ in readings])))
+    names = readings[0][1].columns
+    columns = {name: pa.concat_arrays([reading.columns[name] for _, reading in readings]).take(order) for name in names}
+    settled = np.concatenate([reading.settled for _, reading in readings])[order.to_numpy()]
+    return PayloadColumns(start, payloads, columns, settled & there)
+
+
+def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:
+    """Each content type of some rows with the rows that have it; None for all of the rows."""
+    encoded = frame.once("content types", lambda: pc.dictionary_encode(frame.payload_type))
+    codes = codes_of(encoded.slice(start, stop - start))
+    distinct = np.unique(codes).tolist()
+    for code in distinct:
+        content_type = encoded.dictionary[code - 1].as_py() if code else None
+        yield content_type, None if len(distinct) == 1 else np.flatnonzero(codes == code)
