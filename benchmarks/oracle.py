@@ -93,7 +93,11 @@ def _check_row(message: Message, form: str, table: TableSummary, row: dict[str, 
 
 
 def _check_dead_letter(message: Message, form: str, row: dict[str, Any]) -> None:
-    if row["outcome"] != "unexpected" or not row["near"]:
-        raise Void(f"message {message.number} is {row['outcome']}, with {len(row['near'])} near misses")
+    is_right = row["outcome"] == "unexpected" and row["near"]
+    if message.wrong == "payload":
+        is_right = row["outcome"] == "invalid-payload" and row["definition"] == traffic.xid(message.shape)
+    if not is_right:
+        near = len(row["near"])
+        raise Void(f"message {message.number} of {row['definition']} is {row['outcome']}, with {near} near misses")
     if form == "jsonl" and orjson.loads(row["raw"]) != traffic.record(message):
         raise Void(f"the dead letter of message {message.number} differs from the captured record")

@@ -55,6 +55,7 @@ SHORT = Sizes(
     60_000, 1, 1_000, 5_000, 20_000, (), scale=(100, 10_000), filters=("jsonl",), scaled=("jsonl",), small_files=2_000
 )
 OVER_BARE, FRAME_OVER_BARE, MANY_OVER_FEW = 0.65, 0.85, 1.15  # at most
+DEAD_OVER_LANDED = 4.0  # at most: a source in which nothing lands has a quarter of the usual rate
 FILTERS, LOOP = 8.0, 20.0  # at least
 SMALL_FILE = 2.0  # milliseconds at most
 
@@ -69,8 +70,7 @@ class Bench:
 
     def day(self, day: Day, form: str) -> Path:
         """The captures of a day, written on first use."""
-        kind = "fits" if day.fits else "unexpected"
-        return traffic.write_day(day, self.folder / f"{form}-{day.definitions}-{day.count}-{kind}", form)
+        return traffic.write_day(day, self.folder / f"{form}-{day.definitions}-{day.count}-{day.kind}", form)
 
 
 # -- suites ---------------------------------------------------------------------------------------------------------
@@ -170,13 +170,13 @@ def _many(bench: Bench, spark: Any, form: str) -> None:
         rows += [(without, None), (lands[size], Goal(without, most=OVER_BARE if size == sizes.definitions else None))]
     print_runs(bench.results, f"over the bare job by definitions, {FORMS[form]}", rows)
     most = max(sizes.scale)
-    few, all_, none = (
-        lands[sizes.definitions],
-        lands[most],
-        _unexpected(bench, spark, Day(most, sizes.many, False), form),
-    )
+    few, all_ = lands[sizes.definitions], lands[most]
+    none = _dead_letters(bench, spark, Day(most, sizes.many, "unexpected"), form)
+    invalid = _dead_letters(bench, spark, Day(sizes.definitions, sizes.many, "invalid"), form)
     again = [(few, None), (all_, Goal(few, most=MANY_OVER_FEW)), (none, Goal(all_, most=3.0))]
     print_runs(bench.results, f"{most:,} definitions over {sizes.definitions}, {FORMS[form]}", again)
+    dead = [(few, None), (invalid, Goal(few, most=DEAD_OVER_LANDED))]
+    print_runs(bench.results, f"invalid payloads, {FORMS[form]}", dead)
 
 
 def _landing(bench: Bench, spark: Any, day: Day, form: str) -> Callable[[], Any]:
@@ -188,9 +188,9 @@ def _landing(bench: Bench, spark: Any, day: Day, form: str) -> Callable[[], Any]
     return partial(jobs.product, spark, bench.day(day, form), catalog, bench.folder / "out" / "many")
 
 
-def _unexpected(bench: Bench, spark: Any, day: Day, form: str) -> Runs:
-    """A day in which every message is unexpected."""
-    label = f"{day.definitions:,}, all unexpected"
+def _dead_letters(bench: Bench, spark: Any, day: Day, form: str) -> Runs:
+    """A day in which every message is a dead letter."""
+    label = f"{day.definitions:,}, all {day.kind}"
     runs = in_turn({label: _landing(bench, spark, day, form)}, day.count, 1)[label]
     check(day, form, bench.folder / "out" / "many", runs.samples[-1].result)
     return runs

@@ -68,8 +68,9 @@ def matching(results: Results, count: int, sizes: Sequence[int] = SIZES) -> None
     for size in sizes:
         catalog = Catalog.load(traffic.catalogue(size))
         _ = catalog.selector
-        for what, fits, parsed in (("parsed", True, True), ("raw line", True, False), ("unexpected", False, True)):
-            times = _match_times(catalog, Day(size, count, fits), parsed)
+        for what, parsed in (("parsed", True), ("raw line", False), ("unexpected", True)):
+            day = Day(size, count, "unexpected" if what == "unexpected" else "fits")
+            times = _match_times(catalog, day, parsed)
             middle, tail = float(np.median(times)), float(np.percentile(times, 99))
             medians[size, what] = middle
             goal, most = _goal(size, what, medians)

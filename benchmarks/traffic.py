@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -163,11 +163,12 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Day:
-    """Traffic for a catalogue. If `fits` is False, every message is `unexpected`."""
+    """Traffic for a catalogue. If its `kind` is not "fits", every message is a dead letter: "unexpected", or of a
+    definition, with an "invalid" payload."""
 
     definitions: int
     count: int
-    fits: bool = True
+    kind: Literal["fits", "unexpected", "invalid"] = "fits"
     events_only: bool = False
 
     def message(self, number: int) -> Message:
@@ -177,8 +178,10 @@ class Day:
         shape = event_number(shape) if self.events_only else shape
         values = {"plant": f"p{(bits >> 24) % 200:03d}", "cell": f"c{(bits >> 32) % 50:02d}"}
         values |= {"unit": f"u{(bits >> 40) % 900:03d}", "line": f"l{(bits >> 48) % 30:02d}"}
-        wrong = _WRONG[(bits >> 56) % 3] if not self.fits or bits % 1000 < MISMATCHES else None
+        wrong = _WRONG[(bits >> 56) % 3] if self.kind == "unexpected" or bits % 1000 < MISMATCHES else None
         payload = _payload(number, bits, values["plant"])
+        if self.kind == "invalid":
+            wrong, payload = "payload", _invalid(payload, bits)
         return Message(number, None if wrong else shape, shape, values, payload, wrong)
 
     def messages(self) -> Iterator[Message]:
@@ -198,6 +201,12 @@ def _payload(number: int, bits: int, plant: str) -> str:
     )
     end = f'","firmware":{{"version":"2.{(bits >> 50) % 10}.0"}}}}}}'
     return text + _SERIALS[(bits >> 33) % len(_SERIALS)][: PAYLOAD_BYTES - len(text) - len(end)] + end
+
+
+def _invalid(payload: str, bits: int) -> str:
+    """A payload with a value of another type or range, or without a required member."""
+    before, name, after = payload.partition(('"temperature":', '"mode":"', '"running":')[(bits >> 56) % 3])
+    return before + {'"temperature":': '"temperature":9', '"mode":"': '"mode":"x'}.get(name, '"stopped":') + after
 
 
 _SERIALS: Final = tuple(f"{mixed(n):016x}-{mixed(n + 1):016x}-{mixed(n + 2):016x}-{n:016x}" for n in range(2000))
