@@ -470,6 +470,10 @@ DEFINITIONS: dict[str, Document] = {
     "path": {"protocol": "HTTP", "protocoloptions": {
         "method": "POST", "path": "/plants/{plant}", "headers": [{"name": "x-a", "value": "b"}]}},
     "nats": {"protocol": "NATS", "protocoloptions": {"subject": "plants.{plant}.lines"}},
+    "amqp": {"protocol": "AMQP/1.0", "protocoloptions": {
+        "properties": {"to": {"type": "uritemplate", "value": "/plants/{plant}"}},
+        "application-properties": {"kind": {"value": "lines", "required": True}, "level": {"type": "integer"}},
+        "footer": {"line": {"value": "{plant}"}}}},
 }  # fmt: skip
 GOOD = {"type": "readings.taken", "source": "/plants/p1/cells/c1", "subject": "p1/u1"}
 MQTT = {
@@ -497,6 +501,11 @@ UNEXPECTED: dict[str, Document] = {
     "a missing user property": MQTT | {"user_properties": []},
     "a path that does not match": HTTP | {"target": "/sites/p1?x=1"},
     "a header that is missing": HTTP | {"headers": []},
+    "an address that does not match": {"protocol": "AMQP/1.0", "properties": {"to": "/sites/p1"}, "body": "{}"},
+    "a property with another text": {
+        "protocol": "AMQP/1.0", "application-properties": {"kind": {"symbol": "rows"}, "level": "high"}, "body": "{}"},
+    "a footer that contradicts the address": {
+        "protocol": "AMQP/1.0", "properties": {"to": "/plants/p1"}, "footer": {"line": "p2"}, "body": "{}"},
     "a subject that does not match": {"protocol": "NATS", "subject": "plants.p1.rows", "headers": [["a", "b"]], "data": "x"},
 }  # fmt: skip
 

@@ -34,7 +34,13 @@ def definition(name: str, schema: Any = SCHEMA, format_: str = "JsonSchema/draft
 
 
 AVRO = {"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}
-MESSAGES = {"one": definition("one"), "two": definition("two"), "avro": definition("avro", AVRO, "Avro/1.11")}
+MESSAGES = {
+    "one": definition("one"),
+    "two": definition("two"),
+    "avro": definition("avro", AVRO, "Avro/1.11"),
+    "broken": definition("broken", {"type": "record"}, "Avro/1.11"),
+    "other": definition("other", "message", "Thrift/1"),
+}
 CATALOG = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": {"g": {"messages": MESSAGES}}})
 
 
@@ -93,6 +99,13 @@ def test_the_reference_reads_no_message_with_an_invalid_payload(name: str) -> No
     assert [row["definition"] for row in dead] == [f"/messagegroups/g/messages/{name}"] * len(INVALID)
     assert {row["outcome"] for row in dead} == {"invalid-payload", "undecodable"}
     assert all(row["problems"] and not row["near"] for row in dead)
+
+
+@pytest.mark.parametrize("name", ["broken", "other"])
+def test_a_schema_that_cannot_be_used(name: str) -> None:
+    engine, dead = check(*(kafka(value, name, number) for number, value in enumerate(["{}", "x", "", None])))
+    assert engine.read_by_reference == 0
+    assert {row["outcome"] for row in dead} == {"unsupported"}
 
 
 def test_definitions_that_share_a_schema() -> None:

@@ -1,4 +1,4 @@
-"""Dead letters of messages whose definition is certain and whose payload is not valid.
+"""Dead letters of messages whose definition is certain and whose payload is not valid, or cannot be read.
 
 Only the payload of such a message is read one by one. The reference would read and match the whole message again, which
 costs several times as much.
@@ -19,7 +19,7 @@ from wirebook.landing.columns.slot_columns import Mask
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA
 from wirebook.landing.tables.reference_rows import reason
 from wirebook.problems import Problem
-from wirebook.schema import CompiledSchema
+from wirebook.schema import CompiledSchema, Unsupported
 
 PROBLEMS = DEAD_LETTER_SCHEMA.field("problems").type
 
@@ -49,6 +49,15 @@ class InvalidPayloads:
             self.numbers.append(int(numbers[row - payloads.start]))
             self.outcomes.append(reading.outcome)
             self.problems.append(reading.problems)
+
+    def add_unsupported(self, run: Sequence[MatchedRows], schema: Unsupported, sure: Mask) -> None:
+        """Add those of adjacent matches whose schema cannot be used. Only rows in the mask `sure` of the frame."""
+        for matched in run:
+            places = np.flatnonzero(sure[matched.start : matched.stop])
+            self.rows += (places + matched.start).tolist()
+            self.numbers += matched.numbers[places].tolist()
+            self.outcomes += ["unsupported"] * len(places)
+            self.problems += [schema.problems] * len(places)
 
     def columns(self, xids: Sequence[str]) -> dict[str, pa.Array]:
         """The columns that say why these are dead letters. `xids` are those of the definitions."""

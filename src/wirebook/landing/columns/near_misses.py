@@ -58,8 +58,6 @@ from wirebook.text.json import MAX_DEPTH
 
 MAX_BY_COLUMNS: Final = 8
 """How many distinct constraints of a slot are compared with all of its values by columns."""
-UNREADABLE: Final = frozenset({"AMQP/1.0"})
-"""Protocols whose columns do not keep the types of values, which near misses depend on."""
 
 
 class NearMissFinder:
@@ -89,7 +87,7 @@ class NearMissFinder:
 
         Messages that the reference must compare are left out.
         """
-        sure = np.full(len(frame), frame.protocol not in UNREADABLE and not frame.is_reinterpreted)
+        sure = np.full(len(frame), not frame.is_reinterpreted)
         if not frame.is_cloudevent:
             sure &= ~has_traces(frame.payload)  # the payload may be an event, and its type counts
         if frame.json_values:  # an event is malformed if its data is not JSON

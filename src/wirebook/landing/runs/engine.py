@@ -252,7 +252,9 @@ class CatalogueEngine:
         for run in self._runs(matches):
             frame = run[0].frame  # all matches have the same
             _, schema = self._described(run[0])
-            if isinstance(schema, Unsupported):  # its messages are dead letters
+            if isinstance(schema, Unsupported):
+                if raw is not None:
+                    invalid.add_unsupported(run, schema, rows.timely(frame))
                 continue
             prefixed = self.catalog.options.confluent_prefix
             payloads = read_payloads(frame, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
