@@ -14,6 +14,7 @@ from wirebook.catalog import Catalog
 from wirebook.landing.chunks import Chunk, Landed
 from wirebook.landing.runs.engine import CatalogueEngine
 from wirebook.landing.tables.reference_rows import MessageOrigin
+from wirebook.spark.matching import outcomes_of
 
 SCHEMA = {
     "type": "object",
@@ -144,3 +145,21 @@ def test_a_valid_payload_that_its_column_does_not_hold_lands() -> None:
     engine, dead = check(kafka('{"n": 18446744073709551616}'), kafka('{"n": "x"}', number=2))
     assert [row["_line"] for row in dead] == [2]
     assert engine.read_by_reference <= 1
+
+
+def test_match_tells_the_placeholders() -> None:
+    """As `wirebook.spark.match` returns them."""
+    records = [kafka(value, "one", number) for number, value in enumerate(['{"n": 1}', '{"n": "x"}', "x"])]
+    records += [kafka("{}", "broken", 7), kafka("{}", "unknown", 8)]
+    batch = pa.record_batch({"value": [json.dumps(record) for record in records]})
+    engine = Watched(CATALOG)
+    actual, expected = (
+        sorted(outcomes_of(batch, engine).to_pylist(), key=lambda row: str(row["value"]))
+        for engine in (engine, CatalogueEngine(CATALOG, columns=False))
+    )
+    assert actual == expected
+    assert engine.read_by_reference == 0
+    bound = {row["outcome"]: row["bindings"] for row in actual}
+    assert bound["invalid-payload"] == [("plant", "1")]
+    assert bound["unsupported"] == [("plant", "7")]
+    assert bound["unexpected"] == []

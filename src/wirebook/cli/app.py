@@ -51,7 +51,10 @@ COMMANDS: dict[str, Command] = {
     "land": Command("wirebook.cli.land", "land", "Land captured messages as a typed table per definition."),
     "capture": Command("wirebook.cli.capture", "capture", "Receive messages of endpoints and write them as captures."),
     "stream": Command(
-        "wirebook.cli.stream", "stream", "Land messages of Kafka and NATS JetStream as they arrive.", True
+        "wirebook.cli.stream",
+        "stream",
+        "Land messages of Kafka and NATS JetStream as they arrive.",
+        is_continuous=True,
     ),
     "replay": Command("wirebook.cli.replay", "replay", "Land dead letters that match a corrected catalogue."),
     "show": Command("wirebook.cli.land", "show", "Show the tables of a target folder and their first rows."),

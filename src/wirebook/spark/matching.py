@@ -129,7 +129,7 @@ def _chunk_outcomes(chunk: Chunk, engine: CatalogueEngine) -> tuple[Numbers, pa.
         rest[block.places] = False
         places.append(chunk.numbers[block.places])
         if isinstance(block, DeadLetterBlock):
-            parts.append(_dead_letters(block.rows))
+            parts.append(_dead_letters(block))
         else:
             parts.append(_settled(block.layout, block.rows, engine.xids_of(block)))
     numbers, rows = [], []
@@ -143,12 +143,11 @@ def _chunk_outcomes(chunk: Chunk, engine: CatalogueEngine) -> tuple[Numbers, pa.
     return np.concatenate(places), pa.concat_tables(parts)
 
 
-def _dead_letters(table: pa.Table) -> pa.Table:
-    """The outcomes of dead letters, which have no bindings."""
-    bindings = pa.MapArray.from_arrays(
-        np.zeros(len(table) + 1, np.int32), pa.array([], pa.string()), pa.array([], pa.string())
-    )
-    table = table.rename_columns({"_index": "index"}).append_column("bindings", bindings)
+def _dead_letters(block: DeadLetterBlock) -> pa.Table:
+    """The outcomes of dead letters, with the bindings of those that match a definition."""
+    bound = [match.bindings for match in block.matches] or [[]] * len(block.rows)
+    bindings = pa.array(bound, OUTCOME_SCHEMA.field("bindings").type)
+    table = block.rows.rename_columns({"_index": "index"}).append_column("bindings", bindings)
     return table.select(OUTCOME_SCHEMA.names).combine_chunks()
 
 

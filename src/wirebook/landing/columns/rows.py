@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirebook.landing.columns.frames import Frame
-from wirebook.landing.columns.invalid_payloads import InvalidPayloads
+from wirebook.landing.columns.invalid_payloads import InvalidPayloads, RowMatch
 from wirebook.landing.columns.match import MatchedRows
 from wirebook.landing.columns.near_misses import NearMissFinder
 from wirebook.landing.columns.payloads import PayloadColumns
@@ -47,13 +47,14 @@ class DeadLetterBlock(NamedTuple):
     """Dead letters of messages that match no definition, or have invalid payloads.
 
     Shape: `places` are positions in the chunk; `outcomes` counts the dead letters by outcome, and `codes` those that
-    have a problem code.
+    have a problem code. `matches` are those of the rows, if they have any.
     """
 
     places: Rows
     rows: pa.Table
     outcomes: Counter[str]
     codes: Counter[str]
+    matches: Sequence[RowMatch] = ()
 
 
 @dataclass
@@ -97,7 +98,7 @@ class ColumnRows:
         frame = frame.take(np.array(invalid.rows, np.int64))
         reasons = {**invalid.columns(xids), "near": pa.array([[]] * len(frame), DEAD_LETTER_SCHEMA.field("near").type)}
         table = self._dead_letters(frame, reasons, raw)
-        return DeadLetterBlock(frame.rows, table, Counter(invalid.outcomes), invalid.codes())
+        return DeadLetterBlock(frame.rows, table, Counter(invalid.outcomes), invalid.codes(), invalid.matches)
 
     def _dead_letters(self, frame: Frame, reasons: dict[str, pa.Array], raw: RawRecords) -> pa.Table:
         """The dead letters of a frame. `reasons` are the columns that say why."""

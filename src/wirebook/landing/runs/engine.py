@@ -196,7 +196,7 @@ class CatalogueEngine:
         """The rows and dead letters of a chunk; the few records that match no definition are left if it `may_defer`."""
         tally = Tally()
         rest = np.ones(len(chunk), bool)
-        for block in self.settled(chunk, tally.deferred if may_defer else None, reads_invalid=True):
+        for block in self.settled(chunk, tally.deferred if may_defer else None):
             rest[block.places] = False
             if isinstance(block, DeadLetterBlock):
                 tally.add_dead_letters(block)
@@ -220,11 +220,9 @@ class CatalogueEngine:
 
     # -- columns ----------------------------------------------------------------------------------------------------
 
-    def settled(
-        self, chunk: Chunk, deferred: list[Rows] | None = None, *, reads_invalid: bool = False
-    ) -> Iterator[RowBlock | DeadLetterBlock]:
+    def settled(self, chunk: Chunk, deferred: list[Rows] | None = None) -> Iterator[RowBlock | DeadLetterBlock]:
         """The messages that the column path decides with certainty: matches in blocks of definitions that share a
-        layout, and dead letters; those with invalid payloads if it `reads_invalid`.
+        layout, and dead letters.
 
         With `deferred`, the positions of records that match no definition are added to it instead, if a frame has few
         of them: dead letters of a handful cost as much as those of thousands.
@@ -235,7 +233,7 @@ class CatalogueEngine:
         rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
         for frame, scope in self._frames(chunk, records):
             matches = self._matches(frame, scope)
-            yield from self._matched_blocks(rows, matches.matched, raw if reads_invalid else None)
+            yield from self._matched_blocks(rows, matches.matched, raw)
             unmatched = matches.unmatched[rows.timely(frame)[matches.unmatched]]
             if not len(unmatched) or scope.empty:
                 continue
@@ -245,16 +243,15 @@ class CatalogueEngine:
                 yield rows.unexpected(frame.take(unmatched), self._finder(frame, scope), raw)
 
     def _matched_blocks(
-        self, rows: ColumnRows, matches: Iterator[MatchedRows], raw: RawRecords | None
+        self, rows: ColumnRows, matches: Iterator[MatchedRows], raw: RawRecords
     ) -> Iterator[RowBlock | DeadLetterBlock]:
-        """The matches of a frame; with `raw`, also the dead letters of those with invalid payloads."""
+        """The matches of a frame, and the dead letters of those with invalid payloads."""
         invalid, frame = InvalidPayloads(), None
         for run in self._runs(matches):
             frame = run[0].frame  # all matches have the same
             _, schema = self._described(run[0])
             if isinstance(schema, Unsupported):
-                if raw is not None:
-                    invalid.add_unsupported(run, schema, rows.timely(frame))
+                invalid.add_unsupported(run, schema, rows.timely(frame))
                 continue
             prefixed = self.catalog.options.confluent_prefix
             payloads = read_payloads(frame, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
@@ -263,9 +260,9 @@ class CatalogueEngine:
                 block = rows.block(matched, layout, payloads)
                 if len(block.places):
                     yield block
-            if raw is not None and schema is not None:
+            if schema is not None:
                 invalid.add(run, payloads, schema, rows.timely(frame))
-        if raw is not None and frame is not None and invalid.rows:
+        if frame is not None and invalid.rows:
             yield rows.invalid(frame, invalid, self._xids, raw)
 
     def _frames(self, chunk: Chunk, records: RecordColumns) -> Iterator[tuple[Frame, EndpointScope]]:
