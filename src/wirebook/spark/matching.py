@@ -145,7 +145,7 @@ def _chunk_outcomes(chunk: Chunk, engine: CatalogueEngine) -> tuple[Numbers, pa.
 
 def _dead_letters(block: DeadLetterBlock) -> pa.Table:
     """The outcomes of dead letters, with the bindings of those that match a definition."""
-    bound = [match.bindings for match in block.matches] or [[]] * len(block.rows)
+    bound = [message.bindings for message in block.invalid] or [[]] * len(block.rows)
     bindings = pa.array(bound, OUTCOME_SCHEMA.field("bindings").type)
     table = block.rows.rename_columns({"_index": "index"}).append_column("bindings", bindings)
     return table.select(OUTCOME_SCHEMA.names).combine_chunks()

@@ -41,11 +41,12 @@ class PayloadColumns:
     def uncertain(self, frame: Frame, sure: Mask) -> Iterator[tuple[int, Payload]]:
         """The payloads that are not certain, of the rows of the frame in the mask `sure`, with these rows."""
         rows = slice(self.start, self.start + len(self.encoded))
-        present = mask_of(self.encoded.is_valid()) & mask_of(frame.payload[rows].is_valid())
-        places = np.flatnonzero(~self.settled & present & sure[rows])
-        if not len(places):
+        left = ~self.settled & sure[rows]
+        if not left.any():
             return
-        types = frame.payload_type.take(pa.array(places + self.start)).to_pylist()
+        present = mask_of(self.encoded.is_valid()) & mask_of(frame.payload[rows].is_valid())
+        places = np.flatnonzero(left & present)
+        types = _content_types(frame).take(pa.array(places + self.start)).to_pylist()
         texts = self.encoded.take(pa.array(places)).to_pylist()
         for row, text, content_type in zip((places + self.start).tolist(), texts, types, strict=True):
             if not frame.json_values:
@@ -85,9 +86,13 @@ def read_payloads(
 
 def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:
     """Each content type of some rows with the rows that have it; None for all of the rows."""
-    encoded = frame.once("content types", lambda: pc.dictionary_encode(frame.payload_type))
+    encoded = _content_types(frame)
     codes = codes_of(encoded.slice(start, stop - start))
     distinct = np.unique(codes).tolist()
     for code in distinct:
         content_type = encoded.dictionary[code - 1].as_py() if code else None
         yield content_type, None if len(distinct) == 1 else np.flatnonzero(codes == code)
+
+
+def _content_types(frame: Frame) -> pa.DictionaryArray:
+    return frame.once("content types", lambda: pc.dictionary_encode(frame.payload_type))

@@ -15,16 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirebook.landing.columns.frames import Frame
-from wirebook.landing.columns.invalid_payloads import InvalidPayloads, RowMatch
+from wirebook.landing.columns.invalid_payloads import InvalidPayload
 from wirebook.landing.columns.match import MatchedRows
 from wirebook.landing.columns.near_misses import NearMissFinder
 from wirebook.landing.columns.payloads import PayloadColumns
 from wirebook.landing.columns.records import RecordColumns
 from wirebook.landing.columns.slot_columns import Mask, Rows, instants, mask_of
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, INSTANT, TableColumn, TableLayout
+from wirebook.landing.tables.reference_rows import reason
 
 RawRecords = Callable[[Rows], pa.BinaryArray]
 """Returns the records at some places of the chunk."""
+PROBLEMS, NEAR = DEAD_LETTER_SCHEMA.field("problems").type, DEAD_LETTER_SCHEMA.field("near").type
 INTEGER: Final = r"^(0|-?[1-9][0-9]{0,8})$"
 
 
@@ -47,14 +49,14 @@ class DeadLetterBlock(NamedTuple):
     """Dead letters of messages that match no definition, or have invalid payloads.
 
     Shape: `places` are positions in the chunk; `outcomes` counts the dead letters by outcome, and `codes` those that
-    have a problem code. `matches` are those of the rows, if they have any.
+    have a problem code. `invalid` says what each of them matches, if their payloads are invalid.
     """
 
     places: Rows
     rows: pa.Table
     outcomes: Counter[str]
     codes: Counter[str]
-    matches: Sequence[RowMatch] = ()
+    invalid: Sequence[InvalidPayload] = ()
 
 
 @dataclass
@@ -93,12 +95,18 @@ class ColumnRows:
             frame.rows, self._dead_letters(frame, reasons, raw), Counter(unexpected=len(frame)), near.codes
         )
 
-    def invalid(self, frame: Frame, invalid: InvalidPayloads, xids: Sequence[str], raw: RawRecords) -> DeadLetterBlock:
-        """The dead letters of messages with invalid payloads. `xids` are those of the definitions, by number."""
-        frame = frame.take(np.array(invalid.rows, np.int64))
-        reasons = {**invalid.columns(xids), "near": pa.array([[]] * len(frame), DEAD_LETTER_SCHEMA.field("near").type)}
-        table = self._dead_letters(frame, reasons, raw)
-        return DeadLetterBlock(frame.rows, table, Counter(invalid.outcomes), invalid.codes(), invalid.matches)
+    def invalid(self, invalid: Sequence[InvalidPayload], xids: Sequence[str], raw: RawRecords) -> DeadLetterBlock:
+        """The dead letters of messages of one frame. `xids` are those of the definitions, by number."""
+        frame = invalid[0].matched.frame.take(np.array([message.row for message in invalid], np.int64))
+        outcomes = [message.outcome for message in invalid]
+        reasons = {
+            "outcome": pa.array(outcomes, pa.string()),
+            "definition": pa.array([xids[message.number] for message in invalid], pa.string()),
+            "problems": pa.array([list(map(reason, message.problems)) for message in invalid], PROBLEMS),
+            "near": pa.array([[]] * len(frame), NEAR),
+        }
+        codes = Counter(code for message in invalid for code in {problem.code for problem in message.problems})
+        return DeadLetterBlock(frame.rows, self._dead_letters(frame, reasons, raw), Counter(outcomes), codes, invalid)
 
     def _dead_letters(self, frame: Frame, reasons: dict[str, pa.Array], raw: RawRecords) -> pa.Table:
         """The dead letters of a frame. `reasons` are the columns that say why."""
@@ -115,13 +123,12 @@ class ColumnRows:
 
     def timely(self, frame: Frame) -> Mask:
         """A mask of the rows of a frame whose receive time is certain."""
-        timely: Mask = self.records.received[1][frame.rows]
-        return timely
+        return frame.once("timely", lambda: self.records.received[1][frame.rows])
 
     def _provenance(self, frame: Frame) -> tuple[dict[str, pa.Array], Mask]:
         """The provenance columns of a frame, and a mask of the rows where they are certain."""
         count, places = len(frame), pa.array(frame.rows)
-        times, timely = self.records.received
+        times, _ = self.records.received
         return {
             "_file": pa.repeat(pa.scalar(self.file, pa.string()), count),
             "_line": pa.array(self.numbers[frame.rows], pa.int64()),
@@ -131,7 +138,7 @@ class ColumnRows:
             "_protocol": pa.repeat(pa.scalar(frame.protocol, pa.string()), count),
             "_catalogue": pa.repeat(pa.scalar(self.catalogue, pa.string()), count),
             "_tombstone": pa.repeat(pa.scalar(False), count),  # the reference lands tombstones
-        }, timely[frame.rows]
+        }, self.timely(frame)
 
 
 def _column(

@@ -42,7 +42,7 @@ from wirebook.landing.chunks import PROBLEM_OUTCOMES, BlockTables, Chunk, Landed
 from wirebook.landing.columns.candidates import CandidateFinder
 from wirebook.landing.columns.events import frame_of_events, frames_of
 from wirebook.landing.columns.frames import Frame
-from wirebook.landing.columns.invalid_payloads import InvalidPayloads
+from wirebook.landing.columns.invalid_payloads import InvalidPayload, invalid_payloads, unsupported_payloads
 from wirebook.landing.columns.json_records import JsonRecords
 from wirebook.landing.columns.match import FrameMatches, MatchedRows, match_frame
 from wirebook.landing.columns.near_misses import NearMissFinder
@@ -246,12 +246,12 @@ class CatalogueEngine:
         self, rows: ColumnRows, matches: Iterator[MatchedRows], raw: RawRecords
     ) -> Iterator[RowBlock | DeadLetterBlock]:
         """The matches of a frame, and the dead letters of those with invalid payloads."""
-        invalid, frame = InvalidPayloads(), None
+        invalid: list[InvalidPayload] = []
         for run in self._runs(matches):
-            frame = run[0].frame  # all matches have the same
+            frame = run[0].frame
             _, schema = self._described(run[0])
             if isinstance(schema, Unsupported):
-                invalid.add_unsupported(run, schema, rows.timely(frame))
+                invalid += unsupported_payloads(run, schema, rows.timely(frame))
                 continue
             prefixed = self.catalog.options.confluent_prefix
             payloads = read_payloads(frame, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
@@ -261,9 +261,9 @@ class CatalogueEngine:
                 if len(block.places):
                     yield block
             if schema is not None:
-                invalid.add(run, payloads, schema, rows.timely(frame))
-        if frame is not None and invalid.rows:
-            yield rows.invalid(frame, invalid, self._xids, raw)
+                invalid += invalid_payloads(run, payloads, schema, rows.timely(frame))
+        if invalid:
+            yield rows.invalid(invalid, self._xids, raw)
 
     def _frames(self, chunk: Chunk, records: RecordColumns) -> Iterator[tuple[Frame, EndpointScope]]:
         if chunk.file_type == "events" and chunk.lines is not None:
