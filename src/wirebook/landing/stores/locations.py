@@ -19,6 +19,7 @@ from wirebook.problems.extras import library
 
 __all__ = [
     "AnyPath",
+    "DurableFile",
     "Location",
     "files_in",
     "folders_in",

@@ -11,6 +11,7 @@ Spec: docs/land.md#the-target-folder; docs/decisions/0195
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import socket
 import threading
@@ -25,7 +26,7 @@ from typing import BinaryIO, Final, NamedTuple, Protocol
 
 import msgspec
 
-from wirebook.landing.stores.locations import Location
+from wirebook.landing.stores.locations import DurableFile, Location
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath, ObjectStatus
 from wirebook.problems import Problem, WirebookError
 
@@ -199,10 +200,8 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with partial.open("wb") as file:
+        with io.BufferedWriter(DurableFile(partial, "w")) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
         os.rename(partial, path)
         sync_folder(path.parent)
     except OSError as error:
@@ -217,10 +216,8 @@ def write_durably(path: Path, data: bytes) -> None:
 
     Raises: OSError
     """
-    with path.open("wb") as file:
+    with io.BufferedWriter(DurableFile(path, "w")) as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
