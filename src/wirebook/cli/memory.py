@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from contextlib import suppress
 from typing import Final
@@ -22,6 +21,8 @@ def keep_memory_flat() -> None:
     Otherwise each thread keeps what it has freed, and the driver of a stream has twenty in every batch. The workers of
     Spark, which have few, use Arrow's own allocator: it is faster for large columns.
     """
+    import ctypes  # noqa: PLC0415 (most commands do without it)
+
     with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
     if VARIABLE not in os.environ:
