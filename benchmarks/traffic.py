@@ -204,9 +204,11 @@ def _payload(number: int, bits: int, plant: str) -> str:
 
 
 def _invalid(payload: str, bits: int) -> str:
-    """A payload with a value of another type or range, or without a required member."""
-    before, name, after = payload.partition(('"temperature":', '"mode":"', '"running":')[(bits >> 56) % 3])
-    return before + {'"temperature":': '"temperature":9', '"mode":"': '"mode":"x'}.get(name, '"stopped":') + after
+    """A payload with a number beyond its range, an unknown word, or without a required member."""
+    return payload.replace(*_FAULTS[(bits >> 56) % len(_FAULTS)])
+
+
+_FAULTS: Final = (('"temperature":', '"temperature":9'), ('"mode":"', '"mode":"x'), ('"running":', '"stopped":'))
 
 
 _SERIALS: Final = tuple(f"{mixed(n):016x}-{mixed(n + 1):016x}-{mixed(n + 2):016x}-{n:016x}" for n in range(2000))
