@@ -8,7 +8,7 @@ Spec: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statist
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
@@ -32,26 +32,49 @@ def file_statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
     for position in range(metadata.num_columns):
         declared = schema.column(position)
         name = declared.path
-        if declared.max_repetition_level or "." in name:  # nested
+        if "." in name or declared.max_repetition_level:  # nested
             continue
         if len(nulls) == MAX_COLUMNS:
             break
-        columns = [group.column(position) for group in groups]
-        statistics = [column.statistics for column in columns]
-        if not all(item is not None and item.has_null_count for item in statistics):
+        chunks = [group.column(position) for group in groups]
+        statistics = [chunk.statistics for chunk in chunks]
+        count = _null_count(statistics)
+        if count is None:
             continue
-        nulls[name] = sum(item.null_count for item in statistics)
-        bounded = [item for item in statistics if item.has_min_max]
-        values = sum(column.num_values - item.null_count for column, item in zip(columns, statistics, strict=True))
-        if not bounded or values > sum(item.num_values for item in bounded):
-            continue
+        nulls[name] = count
         with suppress(OverflowError, ValueError):  # a time that Python cannot express
-            least, most = min(item.min for item in bounded), max(item.max for item in bounded)
-            is_local = isinstance(least, datetime) and least.tzinfo is None
-            if type(least) in _BOUNDS and not is_local:
-                low, high = _BOUNDS[type(least)]
-                lowest[name], highest[name] = low(least), high(most)
+            if bounds := _bounds(chunks, statistics):
+                lowest[name], highest[name] = bounds
     return {"numRecords": metadata.num_rows, "minValues": lowest, "maxValues": highest, "nullCount": nulls}
+
+
+def _null_count(statistics: Sequence[pq.Statistics | None]) -> int | None:
+    """The nulls of a column, from those of its row groups; None if they are not known."""
+    count = 0
+    for of_group in statistics:
+        if of_group is None or not of_group.has_null_count:
+            return None
+        count += of_group.null_count
+    return count
+
+
+def _bounds(chunks: Sequence[pq.ColumnChunkMetaData], statistics: Sequence[pq.Statistics]) -> tuple[Any, Any] | None:
+    """The lower and the upper bound of a column, as the log has them; None if it has no values, or none that are safe.
+
+    Raises: OverflowError or ValueError for a time that Python cannot express
+    """
+    lows, highs = [], []
+    for chunk, of_group in zip(chunks, statistics, strict=True):
+        if of_group.has_min_max:
+            lows.append(of_group.min)
+            highs.append(of_group.max)
+        elif chunk.num_values > of_group.null_count:
+            return None
+    type_ = type(lows[0]) if lows else None
+    if type_ not in _BOUNDS or (type_ is datetime and lows[0].tzinfo is None):
+        return None
+    low, high = _BOUNDS[type_]
+    return low(min(lows)), high(max(highs))
 
 
 def _text_above(text: str) -> str:
