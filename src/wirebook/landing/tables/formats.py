@@ -70,7 +70,7 @@ STAGED_PIECE = 4 << 20
 """Bytes of staged rows per write, so that readers of one table can skip the others."""
 MAX_DAYS = 400
 """Days of a table that get files in a task."""
-CLOSED_AT_ONCE = 8
+CLOSED_AT_ONCE = 4
 """Files that are closed at once at the end of a task."""
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -170,13 +170,18 @@ class Upkeep:
 
 
 class TableWriter(Protocol):
-    """An open file of one table. Once it is closed, it has its `size` in bytes and `statistics` as in `StagedFile`."""
+    """An open file of one table. Once complete, it has its `size` in bytes and `statistics` as in `StagedFile`."""
 
     size: int
     statistics: str
 
     def write(self, rows: pa.Table) -> None: ...
-    def close(self) -> None: ...
+
+    def complete(self) -> None:
+        """Write what follows the rows."""
+
+    def close(self) -> None:
+        """Complete the file if it is not, and make it durable, which is mostly waiting."""
 
 
 class TableFormat(Protocol):
@@ -326,7 +331,7 @@ class ParquetFormat:
 
 
 class _ParquetWriter:
-    """A Parquet file that is durable once it is closed. Its `statistics` are made by `summarise`."""
+    """A Parquet file whose `statistics` are made by `summarise`."""
 
     def __init__(
         self,
@@ -349,9 +354,13 @@ class _ParquetWriter:
     def write(self, rows: pa.Table) -> None:
         self._writer.write_table(rows, self._row_group_rows)
 
+    def complete(self) -> None:
+        if self._writer.is_open:
+            self._writer.close()
+            self.size, self.statistics = self._file.tell(), self._summarise(self._footers[0])
+
     def close(self) -> None:
-        self._writer.close()
-        self.size, self.statistics = self._file.tell(), self._summarise(self._footers[0])
+        self.complete()
         self._file.close()
 
 
@@ -723,11 +732,13 @@ class TableSpool:
         return self._format.open(path, schema, options.row_group_rows), path, 0
 
     def _close(self, key: tuple[str, str | None]) -> None:
-        """Close a file; at the end of the task in another thread, because that is mostly waiting for the disk."""
+        """Close a file; at the end of the task in another thread, which only waits for the disk or the store: work of
+        Python in it would hold up the next files."""
         file = self._open.pop(key)
         if self._pool is None:
             self.files.append(self._closed(key, *file))
             return
+        file[0].complete()
         self._closing.append(self._pool.submit(self._closed, key, *file))
         if len(self._closing) > self.max_open:
             self.files.append(self._closing.popleft().result())
