@@ -259,7 +259,7 @@ class ParquetFormat:
 
     name = "parquet"
     suffix = ".parquet"
-    tables_at_once = 16
+    tables_at_once = 8
 
     def own_name(self, root: Location, name: str) -> str:  # noqa: ARG002
         return name
