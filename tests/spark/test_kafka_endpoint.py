@@ -68,6 +68,8 @@ def test_definition_becomes_options_of_spark() -> None:
         "kafka.bootstrap.servers": "a:9092,b:9092,c:9092",
         "kafka.security.protocol": "PLAINTEXT",
         "kafka.isolation.level": "read_committed",
+        "kafka.max.partition.fetch.bytes": "4194304",
+        "kafka.max.poll.records": "5000",
     }
 
 
@@ -82,11 +84,17 @@ def test_topics_of_the_messages_are_read_if_the_endpoint_has_none() -> None:
 
 
 def test_settings_override_the_definition() -> None:
-    given = {"bootstrap.servers": "x:1,SSL://y:2", "isolation.level": "read_uncommitted", "group.id": "g"}
+    given = {
+        "bootstrap.servers": "x:1,SSL://y:2",
+        "isolation.level": "read_uncommitted",
+        "group.id": "g",
+        "max.partition.fetch.bytes": "1048576",
+    }
     options = options_of(source_of(SERVERS | {"topic": "orders", "consumergroup": "lake"}, given=given))
     assert options["kafka.bootstrap.servers"] == "x:1,y:2"
     assert options["kafka.security.protocol"] == "SSL"
     assert options["kafka.isolation.level"] == "read_uncommitted"
+    assert (options["kafka.max.partition.fetch.bytes"], options["kafka.max.poll.records"]) == ("1048576", "5000")
     assert "groupIdPrefix" not in options
 
 

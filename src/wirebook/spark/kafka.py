@@ -35,7 +35,13 @@ OWN_SETTINGS: Final = {
     "value.deserializer": "values are read as bytes",
 }
 """Settings that Spark sets itself, and why they cannot be chosen."""
-DEFAULTS: Final = {"isolation.level": "read_committed"}
+DEFAULTS: Final = {
+    "isolation.level": "read_committed",
+    "max.partition.fetch.bytes": str(4 << 20),
+    "max.poll.records": "5000",
+}
+"""Four times as much at once as Kafka's own defaults, and ten times as many, so that a batch needs few requests. Spark
+keeps up to 64 consumers of one partition each, so what they hold in memory stays below 256 MiB."""
 LOGIN_MODULES: Final = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
