@@ -271,7 +271,7 @@ def land(workspace: Any, name: str, columns: dict[str, str], **members: Any) -> 
 
 
 @pytest.mark.parametrize("name", ["parquet", "delta"])
-def test_texts_alone_have_dictionaries(tmp_path: Path, name: str) -> None:
+def test_texts_of_many_rows_have_dictionaries(tmp_path: Path, name: str) -> None:
     texts = pa.list_(pa.string())
     columns = {
         "text": (pa.string(), "a"),
@@ -282,13 +282,8 @@ def test_texts_alone_have_dictionaries(tmp_path: Path, name: str) -> None:
         "list": (pa.list_(pa.struct([("t", texts), ("n", pa.int32())])), [{"t": ["a"], "n": 1}]),
         "map": (pa.map_(pa.string(), pa.struct([("t", pa.string())])), [("a", {"t": "a"})]),
     }
-    rows = pa.table({column: pa.array([value], type_) for column, (type_, value) in columns.items()})
-    writer = FORMATS[name].open(tmp_path / "a.parquet", rows.schema)
-    writer.write(rows)
-    writer.close()
-    group = pq.read_metadata(tmp_path / "a.parquet").row_group(0)
-    leaves = [group.column(place) for place in range(group.num_columns)]
-    assert {leaf.path_in_schema for leaf in leaves if leaf.has_dictionary_page} == {
+    rows = pa.table({column: pa.array([value] * 1000, type_) for column, (type_, value) in columns.items()})
+    assert columns_with_dictionaries(name, tmp_path / "a.parquet", rows) == {
         "text",
         "object.a.b",
         "object.list.list.element",
@@ -297,6 +292,19 @@ def test_texts_alone_have_dictionaries(tmp_path: Path, name: str) -> None:
         "map.key_value.value.t",
     }
     assert pq.read_table(tmp_path / "a.parquet").to_pylist() == rows.to_pylist()
+    few = rows.slice(0, 999)
+    assert columns_with_dictionaries(name, tmp_path / "b.parquet", few) == set()
+    assert pq.read_table(tmp_path / "b.parquet").to_pylist() == few.to_pylist()
+
+
+def columns_with_dictionaries(name: str, path: Path, rows: pa.Table) -> set[str]:
+    """The columns that have dictionaries in a file of these rows."""
+    writer = FORMATS[name].open(path, rows.schema)
+    writer.write(rows)
+    writer.close()
+    group = pq.read_metadata(path).row_group(0)
+    leaves = [group.column(place) for place in range(group.num_columns)]
+    return {leaf.path_in_schema for leaf in leaves if leaf.has_dictionary_page}
 
 
 def test_added_field_becomes_a_column(lake: Any) -> None:

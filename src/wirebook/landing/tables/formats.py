@@ -72,6 +72,8 @@ MAX_DAYS = 400
 """Days of a table that get files in a task."""
 CLOSED_AT_ONCE = 4
 """Files that are closed at once at the end of a task."""
+MIN_DICTIONARY_ROWS = 1000
+"""A file with fewer rows has no dictionaries, which save at most 4 % of its size and take a quarter of the time."""
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -341,27 +343,33 @@ class _ParquetWriter:
         summarise: Callable[[pq.FileMetaData], str],
     ) -> None:
         self._file, self._row_group_rows, self._summarise = open_output(path), row_group_rows, summarise
+        self._schema, self._writer = schema, None
         self._footers: list[pq.FileMetaData] = []
-        self._writer = pq.ParquetWriter(
-            self._file,
-            schema,
-            compression="snappy",
-            use_dictionary=[path for field in schema for path in _text_paths(field)],
-            metadata_collector=self._footers,
-        )
         self.size, self.statistics = 0, ""
 
     def write(self, rows: pa.Table) -> None:
+        self._writer = self._writer or self._started(rows.num_rows)
         self._writer.write_table(rows, self._row_group_rows)
 
     def complete(self) -> None:
-        if self._writer.is_open:
-            self._writer.close()
+        if not self._footers:
+            (self._writer or self._started(0)).close()
             self.size, self.statistics = self._file.tell(), self._summarise(self._footers[0])
 
     def close(self) -> None:
         self.complete()
         self._file.close()
+
+    def _started(self, rows: int) -> pq.ParquetWriter:
+        """Begin the file, whose first piece has so many rows: a small file is mostly its only piece."""
+        paths = [path for field in self._schema for path in _text_paths(field)] if rows >= MIN_DICTIONARY_ROWS else []
+        return pq.ParquetWriter(
+            self._file,
+            self._schema,
+            compression="snappy",
+            use_dictionary=paths,
+            metadata_collector=self._footers,
+        )
 
 
 def _text_paths(field: pa.Field, path: str = "") -> Iterator[str]:
