@@ -343,12 +343,14 @@ class _ParquetWriter:
         summarise: Callable[[pq.FileMetaData], str],
     ) -> None:
         self._file, self._row_group_rows, self._summarise = open_output(path), row_group_rows, summarise
-        self._schema, self._writer = schema, None
+        self._schema = schema
+        self._writer: pq.ParquetWriter | None = None
         self._footers: list[pq.FileMetaData] = []
         self.size, self.statistics = 0, ""
 
     def write(self, rows: pa.Table) -> None:
-        self._writer = self._writer or self._started(rows.num_rows)
+        if self._writer is None:
+            self._writer = self._started(rows.num_rows)
         self._writer.write_table(rows, self._row_group_rows)
 
     def complete(self) -> None:
