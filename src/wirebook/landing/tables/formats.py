@@ -70,7 +70,7 @@ STAGED_PIECE = 4 << 20
 """Bytes of staged rows per write, so that readers of one table can skip the others."""
 MAX_DAYS = 400
 """Days of a table that get files in a task."""
-CLOSED_AT_ONCE = 4
+CLOSED_AT_ONCE = 8
 """Files that are closed at once at the end of a task."""
 MIN_DICTIONARY_ROWS = 1000
 """A file with fewer rows has no dictionaries, which save at most 4 % of its size and take a quarter of the time."""
