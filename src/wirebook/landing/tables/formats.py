@@ -363,7 +363,7 @@ class _ParquetWriter:
         self._file.close()
 
     def _started(self, rows: int) -> pq.ParquetWriter:
-        """Begin the file, whose first piece has so many rows: a small file is mostly its only piece."""
+        """Begin the file. Its first piece has so many rows, and mostly there is no other."""
         paths = [path for field in self._schema for path in _text_paths(field)] if rows >= MIN_DICTIONARY_ROWS else []
         return pq.ParquetWriter(
             self._file,
@@ -744,12 +744,12 @@ class TableSpool:
     def _close(self, key: tuple[str, str | None]) -> None:
         """Close a file; at the end of the task in another thread, which only waits for the disk or the store: work of
         Python in it would hold up the next files."""
-        file = self._open.pop(key)
+        writer, path, rows = self._open.pop(key)
         if self._pool is None:
-            self.files.append(self._closed(key, *file))
+            self.files.append(self._closed(key, writer, path, rows))
             return
-        file[0].complete()
-        self._closing.append(self._pool.submit(self._closed, key, *file))
+        writer.complete()
+        self._closing.append(self._pool.submit(self._closed, key, writer, path, rows))
         if len(self._closing) > self.max_open:
             self.files.append(self._closing.popleft().result())
 
