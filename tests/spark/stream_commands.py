@@ -24,9 +24,11 @@ TRACEBACK = "Traceback (most recent call last):"
 
 def own_tracebacks(text: str) -> list[str]:
     """The tracebacks in a standard error, except those of Spark's own Python processes, which look up data sources and
-    end a minute later. On a busy machine they notice that Spark has closed their connection before it kills them; a
-    traceback that Spark's kill cuts off has no line of a file, or some of them. A command of ours that ends with the
-    expected exit code prints a whole one."""
+    end a minute later. On a busy machine they notice that Spark has closed their connection before it kills them.
+
+    Spark may kill such a process while it prints: its traceback then ends early, and may name no file. Wirebook's own
+    tracebacks are complete if the command ends with the expected exit code.
+    """
     tracebacks = text.split(TRACEBACK)[1:]
     files = [[line for line in part.splitlines() if line.startswith('  File "')] for part in tracebacks]
     is_sparks = [all("pyspark.zip/" in line or "<frozen runpy>" in line for line in lines) for lines in files]
