@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from os import PathLike
@@ -103,8 +102,9 @@ class Catalog:
 
     def compiled(self) -> Catalog:
         """The catalogue with its definitions compiled, without the documents that they were read from: what another
-        process needs to match messages. It has no diagnostics."""
-        registry = replace(self.registry, problems=(), origins=(), documents=(), owners={})
+        process needs to match messages. It has no diagnostics, and of the registry only the schemas and endpoints."""
+        schemas = {name: groups for name, groups in self.registry.document.items() if name == "schemagroups"}
+        registry = LoadedRegistry(schemas, {}, self.registry.endpoints)
         vars(registry)["fingerprint"] = self.fingerprint
         catalog = Catalog(registry, self.options)
         selector = self.selector.reading(catalog.read_payload)

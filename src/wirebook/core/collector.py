@@ -5,6 +5,10 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+
+YOUNG_OBJECTS: Final = 50_000
+"""The number of new objects after which the collector of a program runs; Python's default is 700."""
 
 
 @contextmanager
@@ -17,6 +21,12 @@ def without_collector() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def collect_seldom() -> None:
+    """Let the collector run after more new objects than by default: a catalogue is a million objects, which it would
+    visit several times while they are made. Only for processes that belong to the program."""
+    gc.set_threshold(YOUNG_OBJECTS)
 
 
 def freeze(*, after_collecting: bool) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from wirebook.bindings.http import normal_path
@@ -41,6 +41,8 @@ from wirebook.definitions.normalize.names import is_cloudevents
 
 TEMPLATE_TYPES = frozenset({"string", "symbol", "ascii", "uri", "urireference", "uritemplate", "timestamp"})
 ENVELOPE_MODES = frozenset({"binary", "structured"})
+MAX_SHARED_TEXT: Final = 256
+"""The characters of a value whose constraint is kept for other definitions."""
 
 
 @dataclass(frozen=True)
@@ -221,13 +223,22 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any, *, required: boo
     """Compile a property definition or a bare value (D29). With `required`, the property is required even if the
     declaration does not say so."""
     fields = declaration if isinstance(declaration, Mapping) else {"value": declaration}
-    type_ = _type(kind, fields)
-    required = required or bool(fields.get("required"))
     value = fields.get("value")
+    required = required or bool(fields.get("required"))
+    type_ = _type(kind, fields)
+    reads_placeholders = type_ in TEMPLATE_TYPES or fields.get("type") is None  # D15
+    is_short = value is None or (isinstance(value, str) and len(value) <= MAX_SHARED_TEXT)
+    compile_ = _shared_constraint if is_short else _constraint
+    return compile_(slot, kind, type_, required, value, reads_placeholders=reads_placeholders)
+
+
+def _constraint(
+    slot: Slot, kind: SlotKind, type_: str, required: bool, value: Any, *, reads_placeholders: bool
+) -> Constraint:
     if type_ == "timestamp" and is_current_time(value):  # D10
-        return _unvalued(slot, kind, type_, required, current_time=True)
+        return Constraint(slot, kind, type_, required, current_time=True)
     if value is None or value == "":  # D3
-        return _unvalued(slot, kind, type_, required)
+        return Constraint(slot, kind, type_, required)
     if kind.place.has_uri_text and isinstance(value, str):
         value = uri_literals(value)
     if kind.place == PATH and isinstance(value, str):
@@ -235,8 +246,7 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any, *, required: boo
         value = normal_path(quote(value, safe="/%{}:@!$&'()*+,;=~"))
     if (slot.section, slot.name) == (BARE, "method") and isinstance(value, str):
         value = _upper(value)
-    is_template_type = type_ in TEMPLATE_TYPES or fields.get("type") is None  # D15
-    if isinstance(value, str) and is_template_type and has_placeholder(value):
+    if reads_placeholders and isinstance(value, str) and has_placeholder(value):
         return Constraint(slot, kind, type_, required, value, template=parse_template(value, kind.place))
     if kind.media_type and isinstance(value, str) and (media_type := parse_media_type(value)):
         return Constraint(slot, kind, type_, required, value, media_type=media_type)
@@ -246,10 +256,8 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any, *, required: boo
         return Constraint(slot, kind, "any", required, value, canonical("any", value))
 
 
-@lru_cache(maxsize=MAX_SHARED)
-def _unvalued(slot: Slot, kind: SlotKind, type_: str, required: bool, *, current_time: bool = False) -> Constraint:
-    """A constraint without a value. Definitions share those that are equal, like their slots."""
-    return Constraint(slot, kind, type_, required, current_time=current_time)
+_shared_constraint = lru_cache(maxsize=MAX_SHARED)(_constraint)
+"""Definitions share equal constraints, like their slots: most have the templates of others."""
 
 
 def _upper(value: str) -> str:

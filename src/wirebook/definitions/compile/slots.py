@@ -47,7 +47,7 @@ class Slot:
 
 
 MAX_SHARED: Final = 4096
-"""How many slots, kinds of slots, and constraints without a value the definitions of all catalogues share."""
+"""How many slots, kinds of slots, and constraints the definitions of all catalogues share."""
 
 
 @lru_cache(maxsize=MAX_SHARED)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +30,7 @@ MAX_GROUPS: Final = 4
 """The groups that RE2 captures in one pass; with five, it takes four times as long."""
 
 
-@dataclass(frozen=True, slots=True)
-class SlotCheck:
+class SlotCheck(NamedTuple):
     """The check of one slot in a pattern.
 
     Shape: `needed`: an absent value does not match. `ranks_when_present`: the value may be absent, and affects the rank
@@ -114,10 +113,10 @@ class Patterns:
             self.member_of[place] = len(self.patterns[number].texts)
             self.patterns[number].texts.append(compiled.texts)
         self.ranks: dict[bool, Rows] = {}
+        ranks = [static_ranks(definition, shows_protocol) for definition in definitions]
         for structured in (False, True):
-            ranks = [static_rank(definition, shows_protocol, structured) for definition in definitions]
-            order = {rank: position for position, rank in enumerate(sorted(set(ranks)))}
-            self.ranks[structured] = np.array([order[rank] for rank in ranks], np.int64)
+            order = {rank: position for position, rank in enumerate(sorted({pair[structured] for pair in ranks}))}
+            self.ranks[structured] = np.array([order[pair[structured]] for pair in ranks], np.int64)
         members = scope.members
         self.in_scope = np.array([members is None or definition.xid in members for definition in definitions], bool)
         modes = (definition.mode or scope.constraints.mode for definition in definitions if definition.is_cloudevent)
@@ -128,16 +127,22 @@ class Patterns:
         return self.ranks[mode == "structured"]
 
 
-def static_rank(definition: Definition, shows_protocol: bool, structured: bool) -> tuple[int, int, int, int]:
-    """The parts of the rank that are equal for all messages of a mode, under the default options."""
-    observed = [
-        constraint
-        for constraint in definition.all_constraints
-        if _is_observed(constraint, shows_protocol) and (structured or constraint.slot.name != EVENT_FORMAT)
-    ]
+StaticRank = tuple[int, int, int, int]
+
+
+def static_ranks(definition: Definition, shows_protocol: bool) -> tuple[StaticRank, StaticRank]:
+    """The parts of the rank that are equal for all messages of a mode, under the default options: for messages that are
+    not structured, and for those that are."""
+    observed = [c for c in definition.all_constraints if _is_observed(c, shows_protocol)]
+    unstructured = [constraint for constraint in observed if constraint.slot.name != EVENT_FORMAT]
+    protocol = 0 if definition.protocol is None else 1 if shows_protocol else -1
+    rank = _static_rank(unstructured, protocol)
+    return rank, rank if len(unstructured) == len(observed) else _static_rank(observed, protocol)
+
+
+def _static_rank(observed: Sequence[Constraint], protocol: int) -> StaticRank:
     literals = sum(constraint.valued for constraint in observed)
     characters = sum(constraint.template.literal_length for constraint in observed if constraint.template is not None)
-    protocol = 0 if definition.protocol is None else 1 if shows_protocol else -1
     return literals, characters, protocol, sum(constraint.required for constraint in observed)
 
 
