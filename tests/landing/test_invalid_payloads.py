@@ -39,6 +39,7 @@ MESSAGES = {
     "one": definition("one"),
     "two": definition("two"),
     "avro": definition("avro", AVRO, "Avro/1.11"),
+    "proto": definition("proto", 'syntax = "proto3"; message R { int32 n = 1; }', "Protobuf/3"),
     "broken": definition("broken", {"type": "record"}, "Avro/1.11"),
     "other": definition("other", "message", "Thrift/1"),
 }
@@ -80,11 +81,17 @@ def by_line(landed: Landed) -> list[dict[str, Any]]:
     return sorted(landed.dead_letters.to_pylist(), key=lambda row: row["_line"])
 
 
+def rows_of(landed: Landed) -> dict[str, list[dict[str, Any]]]:
+    tables = {name: rows.to_pylist() for name, rows in landed.tables.items() if len(rows)}
+    return {name: sorted(rows, key=lambda row: row["_line"]) for name, rows in tables.items()}
+
+
 def check(*records: dict[str, Any]) -> tuple[Watched, list[dict[str, Any]]]:
     """Both engines return the same; returns the first and its dead letters."""
     columns = Watched(CATALOG)
     actual, expected = landed(columns, *records), landed(CatalogueEngine(CATALOG, columns=False), *records)
     assert by_line(actual) == by_line(expected)
+    assert rows_of(actual) == rows_of(expected)
     assert (actual.outcomes, actual.reasons, actual.read) == (expected.outcomes, expected.reasons, expected.read)
     return columns, by_line(actual)
 
@@ -134,11 +141,57 @@ def test_a_problem_of_the_record_is_a_problem_of_the_dead_letter() -> None:
     ]
 
 
-def test_a_message_without_data_is_left_to_the_reference() -> None:
-    headers = [[f"ce-{name}", text] for name, text in event("one", 1).items()]
-    engine, dead = check({"protocol": "NATS", "subject": "s", "headers": headers, "data": ""}, kafka('{"n": "x"}'))
-    assert engine.read_by_reference == 1
+def without_data(protocol: str, name: str, number: int, **more: Any) -> dict[str, Any]:
+    """An event in binary mode whose body is absent, or has zero bytes."""
+    attributes = event(name, number).items()
+    content_type = {"proto": "application/protobuf"}.get(name, "application/json")
+    dashed = [[f"ce-{key}", text] for key, text in attributes]
+    members: dict[str, dict[str, Any]] = {
+        "HTTP": {"method": "POST", "target": "/", "headers": [*dashed, ["content-type", content_type]], "body": ""},
+        "NATS": {"subject": "s", "headers": dashed, "data": ""},
+        "MQTT/5.0": {
+            "topic": "t",
+            "user_properties": list(map(list, attributes)),
+            "properties": {"content_type": content_type},
+        },
+        "AMQP/1.0": {
+            "properties": {"content-type": content_type},
+            "application-properties": {f"cloudEvents_{key}": text for key, text in attributes},
+        },
+        "KAFKA": {"headers": [[f"ce_{key}", text] for key, text in attributes], "value": None},
+    }
+    return {"protocol": protocol, **members[protocol], "received": "2026-05-01T00:00:00Z", **more}
+
+
+@pytest.mark.parametrize("protocol", ["HTTP", "NATS", "MQTT/5.0", "AMQP/1.0"])
+@pytest.mark.parametrize("name", ["one", "avro"])
+def test_the_reference_reads_no_message_without_data(protocol: str, name: str) -> None:
+    engine, dead = check(*(without_data(protocol, name, number) for number in range(3)), kafka('{"n": "x"}', number=9))
+    assert engine.read_by_reference == 0
+    assert [row["problems"][0]["code"] for row in dead] == ["missing-data"] * 3 + ["payload-invalid"]
+    assert dead[0]["problems"][0]["expected"] == MESSAGES[name]["dataschemaformat"]
+
+
+def test_a_structured_event_without_data() -> None:
+    record = structured(None) | {"value": json.dumps(event("one", 1))}
+    engine, dead = check(record, structured({"n": "x"}))
+    assert engine.read_by_reference == 0
     assert [row["problems"][0]["code"] for row in dead] == ["missing-data", "payload-invalid"]
+
+
+@pytest.mark.parametrize("protocol", ["HTTP", "NATS", "MQTT/5.0", "AMQP/1.0"])
+def test_zero_bytes_are_a_message_of_protobuf(protocol: str) -> None:
+    engine, dead = check(without_data(protocol, "proto", 1), without_data(protocol, "one", 2))
+    assert engine.read_by_reference == 0
+    assert [row["_line"] for row in dead] == ([1, 2] if protocol == "AMQP/1.0" else [2])
+
+
+@pytest.mark.parametrize("name", ["one", "avro", "proto"])
+def test_the_reference_reads_no_tombstone(name: str) -> None:
+    records = [without_data("KAFKA", name, number) for number in range(3)]
+    engine, dead = check(*records, kafka('{"n": 5}', "one", 4), without_data("KAFKA", "unknown", 5))
+    assert engine.read_by_reference == 0
+    assert [row["_line"] for row in dead] == [5]
 
 
 def test_a_valid_payload_that_its_column_does_not_hold_lands() -> None:

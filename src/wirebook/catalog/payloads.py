@@ -45,8 +45,11 @@ class PayloadSchemas:
             return None
         if isinstance(schema, Unsupported):
             return DecodedPayload(None, None, schema.problems, "unsupported")
+        if received.is_tombstone:
+            return DecodedPayload(None, None, (), None)
         if received.payload is None:
-            return _read_without_data(definition, received, schema)
+            content_type = received.datacontenttype or received.content_type
+            return read_without_data(definition, schema, content_type, is_empty=received.is_empty)
         payload: Payload | Problem = received.payload
         if self.confluent_prefix and received.protocol == "KAFKA" and received.mode != "structured":
             payload = without_prefix(received.payload, schema)
@@ -56,16 +59,16 @@ class PayloadSchemas:
         return schema.read(payload)
 
 
-def _read_without_data(definition: Definition, received: Received, schema: CompiledSchema) -> DecodedPayload:
-    """Decode a message without data.
+def read_without_data(
+    definition: Definition, schema: CompiledSchema, content_type: str | None, *, is_empty: bool
+) -> DecodedPayload:
+    """Decode a message without data that is no Kafka tombstone.
 
-    A Kafka tombstone (null value) is valid. So is an empty body, if the schema decodes zero bytes: in Protobuf they are
-    a message with default values. Any other message of a definition with a schema must have data.
+    An empty body (`is_empty`) is valid if the schema decodes zero bytes: in Protobuf they are a message with default
+    values. Any other message of a definition with a schema must have data.
     """
-    if received.is_tombstone:
-        return DecodedPayload(None, None, (), None)
-    if received.is_empty:
-        reading = schema.read(Payload(b"", content_type=received.datacontenttype or received.content_type))
+    if is_empty:
+        reading = schema.read(Payload(b"", content_type=content_type))
         if reading.outcome != "undecodable":
             return reading
     message = (

@@ -104,6 +104,18 @@ class Frame:
         return has_traces(self.payload) & ~self.content_type.present
 
     @property
+    def tombstones(self) -> Mask:
+        """A mask of the Kafka records with a null value."""
+        if self.protocol != "KAFKA" or self.mode == "structured":
+            return np.zeros(len(self), bool)
+        return self.once("tombstones", lambda: mask_of(self.payload.is_null()))
+
+    @property
+    def has_empty_bodies(self) -> bool:
+        """Whether a message without data may have a body of zero bytes."""
+        return self.protocol in EMPTY_IS_NONE and self.mode != "structured"
+
+    @property
     def payload_type(self) -> pa.StringArray:
         """The content type of the payload: the event's own, or in binary mode the message's (NATS has a header for
         each)."""

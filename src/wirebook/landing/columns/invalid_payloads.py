@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wirebook.catalog.payloads import read_without_data
+from wirebook.definitions.compile.definition import Definition
 from wirebook.landing.columns.match import MatchedRows
 from wirebook.landing.columns.payloads import PayloadColumns
 from wirebook.landing.columns.slot_columns import Mask
@@ -45,15 +47,30 @@ class InvalidPayload(NamedTuple):
 
 
 def invalid_payloads(
-    run: Sequence[MatchedRows], payloads: PayloadColumns, schema: CompiledSchema, sure: Mask
+    run: Sequence[MatchedRows],
+    payloads: PayloadColumns,
+    schema: CompiledSchema,
+    definitions: Sequence[Definition],
+    sure: Mask,
 ) -> Iterator[InvalidPayload]:
-    """Those of adjacent matches that share a schema. Only rows in the mask `sure` of the frame are read."""
-    starts = [matched.start for matched in run]
-    for row, payload in payloads.uncertain(run[0].frame, sure):
+    """Those of adjacent matches that share a schema. `definitions` are by number. Only rows in the mask `sure` of the
+    frame are read."""
+    frame, starts = run[0].frame, [matched.start for matched in run]
+
+    def match_of(row: int) -> tuple[MatchedRows, int]:
+        matched = run[bisect_right(starts, row) - 1]
+        return matched, row - matched.start
+
+    for row, payload in payloads.uncertain(frame, sure):
         reading = schema.read(payload)
         if reading.outcome is not None:  # else it is valid, but no column holds it
-            matched = run[bisect_right(starts, row) - 1]
-            yield InvalidPayload(matched, row - matched.start, reading.outcome, reading.problems)
+            yield InvalidPayload(*match_of(row), reading.outcome, reading.problems)
+    for row, content_type in payloads.missing(frame, sure):
+        matched, place = match_of(row)
+        definition = definitions[matched.numbers[place]]
+        reading = read_without_data(definition, schema, content_type, is_empty=frame.has_empty_bodies)
+        if reading.outcome is not None:
+            yield InvalidPayload(matched, place, reading.outcome, reading.problems)
 
 
 def unsupported_payloads(run: Sequence[MatchedRows], schema: Unsupported, sure: Mask) -> Iterator[InvalidPayload]:

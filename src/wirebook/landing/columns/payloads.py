@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.bindings.received import EMPTY_IS_NONE
 from wirebook.landing.columns.frames import Frame
 from wirebook.landing.columns.match import MatchedRows
 from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of, mask_of
@@ -55,19 +54,25 @@ class PayloadColumns:
             with suppress(JsonError):  # the event is malformed
                 yield row, Payload(None, parse_json(text), content_type)
 
+    def missing(self, frame: Frame, sure: Mask) -> Iterator[tuple[int, str | None]]:
+        """The rows of the frame in the mask `sure` that have no data, with their content types, unless they are certain
+        without data."""
+        rows = slice(self.start, self.start + len(self.encoded))
+        places = np.flatnonzero(~self.settled & sure[rows] & mask_of(frame.payload[rows].is_null()))
+        types = _content_types(frame).take(pa.array(places + self.start)).to_pylist()
+        yield from zip((places + self.start).tolist(), types, strict=True)
+
 
 def read_payloads(
     frame: Frame, start: int, stop: int, schema: CompiledSchema | None, *, confluent_prefix: bool = False
 ) -> PayloadColumns:
-    """Decode the payloads of the rows from `start` to `stop`. Rows without data (such as tombstones) go to the
-    reference."""
+    """Decode the payloads of the rows from `start` to `stop`."""
     payloads = frame.payload.slice(start, stop - start)
-    is_distinct = frame.protocol not in EMPTY_IS_NONE or frame.mode == "structured"
-    if not is_distinct and schema is not None and payloads.null_count:
+    if frame.has_empty_bodies and schema is not None and payloads.null_count:
         payloads = pc.fill_null(payloads, b"")  # the protocol has no null, and the schema may accept zero bytes
     if confluent_prefix and schema is not None and frame.protocol == "KAFKA" and frame.mode != "structured":
         payloads = column_without_prefix(payloads, schema)
-    there = mask_of(payloads.is_valid())
+    there, tombstones = mask_of(payloads.is_valid()), frame.tombstones[start:stop]
     if schema is None:  # the reference writes the JSON data of structured events
         settled = ~there if frame.json_values else np.ones(len(there), bool)
         return PayloadColumns(start, payloads, {"": payloads}, settled)
@@ -76,12 +81,12 @@ def read_payloads(
         for content_type, rows in _by_content_type(frame, start, stop)
     ]
     if len(readings) == 1 and readings[0][0] is None:
-        return PayloadColumns(start, payloads, readings[0][1].columns, readings[0][1].settled & there)
+        return PayloadColumns(start, payloads, readings[0][1].columns, readings[0][1].settled & there | tombstones)
     order = pa.array(np.argsort(np.concatenate([rows for rows, _ in readings])))
     names = readings[0][1].columns
     columns = {name: pa.concat_arrays([reading.columns[name] for _, reading in readings]).take(order) for name in names}
     settled = np.concatenate([reading.settled for _, reading in readings])[order.to_numpy()]
-    return PayloadColumns(start, payloads, columns, settled & there)
+    return PayloadColumns(start, payloads, columns, settled & there | tombstones)
 
 
 def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:

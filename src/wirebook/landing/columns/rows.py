@@ -137,7 +137,7 @@ class ColumnRows:
             "_endpoint": self.records.endpoints.take(places),
             "_protocol": pa.repeat(pa.scalar(frame.protocol, pa.string()), count),
             "_catalogue": pa.repeat(pa.scalar(self.catalogue, pa.string()), count),
-            "_tombstone": pa.repeat(pa.scalar(False), count),  # the reference lands tombstones
+            "_tombstone": pa.array(frame.tombstones),
         }, self.timely(frame)
 
 

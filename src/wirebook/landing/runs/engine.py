@@ -261,7 +261,8 @@ class CatalogueEngine:
                 if len(block.places):
                     yield block
             if schema is not None:
-                invalid += invalid_payloads(run, payloads, schema, rows.timely(frame))
+                definitions = self.catalog.selector.definitions
+                invalid += invalid_payloads(run, payloads, schema, definitions, rows.timely(frame))
         if invalid:
             yield rows.invalid(invalid, self._xids, raw)
 
