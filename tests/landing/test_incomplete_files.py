@@ -158,6 +158,28 @@ def test_disk_error_within_a_file_is_reported_until_it_is_gone(
     assert workspace.places("a") == [("a", line) for line in range(1, 21)]
 
 
+def test_rows_before_the_first_of_several_damages_land(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several tasks read the file. What follows the first damage lands once the file is repaired."""
+    monkeypatch.setattr("wirebook.landing.runs.plan.MIN_TASK", 1)
+    monkeypatch.setattr(workspace.runner, "parallelism", 4)
+    parquet(workspace.root / "whole", 1600, 400)
+    whole = (workspace.root / "whole").read_bytes()
+    damaged = bytearray(whole)
+    groups = pq.read_metadata(pa.BufferReader(whole))
+    for number in (1, 2):
+        start = groups.row_group(number).column(0).dictionary_page_offset
+        damaged[start : start + 40] = b"\xff" * 40
+    path = workspace.write("x", bytes(damaged))
+    report = workspace.land()
+    assert len(workspace.runner.tasks[0]) == 4
+    assert (counts(report), codes(report)) == ((401, 400, 1, 0), ["truncated-file"])
+    path.write_bytes(whole)
+    assert counts(workspace.land())[:3] == (1200, 1200, 0)
+    assert workspace.places("a") == [("x", number) for number in range(1, 1601)]
+
+
 def test_copies_of_incomplete_files_are_reported(workspace: Workspace) -> None:
     cut = half(gzip.compress(random_lines(200)))
     workspace.write("a", cut)

@@ -8,11 +8,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.landing.workspace import STANDIN, Workspace
+from wirebook.landing.runs.checks import Tasks
 from wirebook.landing.runs.local_runner import LocalRunner
+from wirebook.landing.runs.task import Job, TaskResult
 from wirebook.problems import WirebookError
 
 MEBIBYTE = 1 << 20
@@ -35,6 +38,38 @@ def test_tasks_in_processes_land_what_tasks_in_one_process_land(workspace: Works
     workspace.to = tmp_path / "other"
     assert workspace.land(runner=LocalRunner(3)).closing_line() == expected.closing_line()
     assert workspace.rows() == rows
+
+
+def test_at_most_so_many_processes_run_at_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    most = 0
+
+    class Popen(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            nonlocal most
+            super().__init__(*args, **options)
+            started.append(self)
+            most = max(most, sum(process.poll() is None for process in started))
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    runner = LocalRunner(3)
+    planned = workspace.land(runner=runner)
+    assert planned.files == len(started) == 3
+    started.clear()
+    workspace.to, most, runner.parallelism = workspace.root / "other", 0, 1
+    runner_of_more = PlannedFor(runner, 3)
+    assert workspace.land(runner=runner_of_more).closing_line() == planned.closing_line()
+    assert (len(started), most) == (3, 1)
+
+
+class PlannedFor:
+    """Runs the tasks that were planned for more processes, as after a kill of a larger run."""
+
+    def __init__(self, runner: LocalRunner, parallelism: int) -> None:
+        self._runner, self.parallelism = runner, parallelism
+
+    def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
+        return self._runner(job, tasks)
 
 
 def test_ended_process_is_reported_and_the_next_run_completes(

@@ -3,14 +3,17 @@ place."""
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from wirebook.definitions.match.options import MatchOptions
 from wirebook.landing.report.show import tables_in
+from wirebook.landing.runs.dead_letters import LandedMessages
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Target
 from wirebook.problems import WirebookError
@@ -143,6 +146,28 @@ def refuse(xid: str) -> None:
 def test_show_lists_resolved_last(dead: Any) -> None:
     dead.replay()
     assert [(table.name, table.rows) for table in tables_in(dead.to)][-2:] == [("dead_letters", 34), ("resolved", 32)]
+
+
+def test_damaged_dead_letters_are_reported_as_such(dead: Any) -> None:
+    file = min((dead.to / "dead_letters").glob("*.parquet"))
+    content = bytearray(file.read_bytes())
+    content[4:400] = b"\xff" * 396
+    file.write_bytes(content)
+    for settings in ({}, {"dry_run": True}):
+        with pytest.raises(WirebookError, match=f"broken-target: cannot read the dead letters in '.*{file.name}'"):
+            dead.replay(**settings)
+
+
+def test_landed_messages_are_found_by_line_and_index() -> None:
+    rng = random.Random(5)
+    pairs = [(rng.choice((rng.randrange(9), 1 << 60)), rng.randrange(4)) for _ in range(300)]
+    for count in (1, 3, 20):
+        landed = set(pairs[:count])
+        lines, indexes = (np.array(column, np.int64) for column in zip(*landed, strict=True))
+        asked = [np.array(column, np.int64) for column in zip(*pairs, strict=True)]
+        found = LandedMessages.of(lines, indexes).contain(*asked).tolist()
+        assert found == [pair in landed for pair in pairs]
+        assert set(found) == {True, False}
 
 
 def test_missing_dead_letter_file_is_reported(dead: Any) -> None:

@@ -26,7 +26,7 @@ from tests.capture.gateway import Clients, gateway, pending_bytes, wait_for_note
 from tests.capture.mosquitto import mosquitto
 from tests.capture.test_mqtt import publisher
 from tests.landing.workspace import Workspace
-from wirebook.landing.follow import may_pass
+from wirebook.landing.follow import is_transient
 from wirebook.landing.stores.locations import location_of
 from wirebook.landing.stores.objects import RETRIES, RETRY_OPTIONS, ObjectPath, _store
 from wirebook.landing.stores.segments import ObjectSegments
@@ -296,7 +296,7 @@ def test_failures_that_may_pass_are_known_by_what_the_store_answers(
                 request()
             error = raised.value if isinstance(raised.value, WirebookError) else _failure(folder, raised.value)
             assert isinstance(error, WirebookError)
-            assert may_pass(error) == passes, error
+            assert is_transient(error) == passes, error
     finally:
         _store.cache_clear()
 
@@ -311,7 +311,7 @@ def test_failures_of_hdfs_and_of_locks_that_may_pass() -> None:
         ("SafeModeException: Cannot create file. Name node is in safe mode.", True),
         ("Connection refused (os error 111)", True),
     ):
-        assert may_pass(folder.failed(reason)) == passes
+        assert is_transient(folder.failed(reason)) == passes
     locked, full = Problem("target-locked"), Problem("unwritable-target")
-    assert may_pass(WirebookError(locked))
-    assert not may_pass(WirebookError(locked, full))
+    assert is_transient(WirebookError(locked))
+    assert not is_transient(WirebookError(locked, full))

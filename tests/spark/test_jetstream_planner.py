@@ -17,8 +17,9 @@ from pyspark.sql.streaming import python_streaming_source_runner as runner
 from pyspark.sql.types import StructType
 
 from wirebook.capture.endpoints import Credentials
+from wirebook.capture.jetstream import KeptStream, MessagesLost
 from wirebook.capture.nats_client import NatsServers
-from wirebook.spark.jetstream import JetStreamDataSource, StreamRange
+from wirebook.spark.jetstream import JetStreamDataSource, JetStreamReader, Position, StreamRange
 
 PLANNER = """
 import socket, sys
@@ -50,6 +51,17 @@ def requests(count: int) -> bytes:
         write_int(runner.COMMIT_FUNC_ID, written)
         write_text("{}")
     return written.getvalue()
+
+
+def test_stream_that_was_created_again_is_noticed_where_it_has_fewer_messages() -> None:
+    """No message is new then, but those of the new stream have numbers that were read before."""
+    servers = NatsServers("/endpoints/e", ("nats://127.0.0.1:1",), Credentials(), None, False)
+    reader = JetStreamReader(StreamRange(servers, "S", ">", "earliest"))
+    reader._state = lambda: KeptStream("S", 1, 3, "later")  # type: ignore[method-assign]
+    start, end = (Position(20, 20, created).to_offset() for created in ("before", "later"))
+    assert list(reader.partitions(start, start)) == []
+    with pytest.raises(MessagesLost, match="the stream 'S' was deleted and created again"):
+        reader.partitions(start, end)
 
 
 @pytest.mark.parametrize("shutdown", [socket.SHUT_WR, socket.SHUT_RDWR], ids=["requests", "requests-and-answers"])

@@ -215,7 +215,7 @@ def test_errors_of_a_settings_file_do_not_show_its_content(tmp_path: Path) -> No
 
 
 def test_properties_are_read_as_java_reads_them() -> None:
-    text = "! no\n\na=b=c\n  d : e\\\n   f\n g h i\n\\u0041\\=b=\\t\\\\x\nempty=\nends\\\\\nlast=1"
+    text = "! no\n\na=b=c\n  d : e\\\n   f\n g h i\n\\u0041\\=b=\\t\\\\x\nempty=\nends\\\\\nblank=a \\ \nlast=1"
     assert dict(parse_properties(text)) == {
         "a": "b=c",
         "d": "ef",
@@ -223,6 +223,7 @@ def test_properties_are_read_as_java_reads_them() -> None:
         "A=b": "\t\\x",
         "empty": "",
         "ends\\": "",
+        "blank": "a  ",
         "last": "1",
     }
 

@@ -25,7 +25,7 @@ ZeroDivisionError: division by zero
 class Session:
     """A session whose jobs all end the same way."""
 
-    def __init__(self, end: Exception | list[Any]) -> None:
+    def __init__(self, end: Exception) -> None:
         self.end = end
 
     def range(self, *_: int) -> Session:
@@ -34,10 +34,8 @@ class Session:
     def mapInArrow(self, *_: Any) -> Session:
         return self
 
-    def collect(self) -> list[Any]:
-        if isinstance(self.end, Exception):
-            raise self.end
-        return self.end
+    def toArrow(self) -> Any:
+        raise self.end
 
 
 def failure(start: Any) -> str:
@@ -54,7 +52,7 @@ def failure(start: Any) -> str:
         (ConnectionRefusedError(111, "Connection refused"), JAVA),
         (RuntimeError("Answer from Java side is empty"), JAVA),
         (RuntimeError("Error while sending or receiving"), JAVA),
-        ([], JAVA),
+        (EOFError(), JAVA),
         (RuntimeError(WORKER), "a Python worker ended unexpectedly; it was killed or ran out of memory"),
         (RuntimeError(PYTHON), "ZeroDivisionError: division by zero"),
         (RuntimeError("o1.x.\n: org.apache.spark.SparkException: Job 0 cancelled\n\tat a.b"), "Job 0 cancelled"),

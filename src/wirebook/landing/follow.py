@@ -23,17 +23,19 @@ from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import is_refusal
 from wirebook.problems import WirebookError
 
-__all__ = ["FollowJob", "StopRequest", "follow", "may_pass"]
+__all__ = ["FollowJob", "StopRequest", "follow", "is_transient"]
 
-PASSING: Final = ("target-locked", "store-failed")
+TRANSIENT_CODES: Final = ("target-locked", "store-failed")
 """Problems that may go away: another run writes to the target, or a store cannot be reached."""
 RETRY_SECONDS: Final = 60.0
 """The longest wait before a pass that follows a failed one."""
+MAX_DOUBLINGS: Final = 16
+"""How many failures in a row make the wait longer."""
 
 
-def may_pass(error: WirebookError) -> bool:
+def is_transient(error: WirebookError) -> bool:
     """Whether a failure may go away by itself: not if a store refuses the credentials or the request."""
-    return all(problem.code in PASSING and not is_refusal(problem) for problem in error.problems)
+    return all(problem.code in TRANSIENT_CODES and not is_refusal(problem) for problem in error.problems)
 
 
 class StopRequest(Protocol):
@@ -101,9 +103,9 @@ def follow(
         except _PassStopped:
             break
         except WirebookError as error:
-            if error.problems[0].code not in PASSING or not passes:
+            if not is_transient(error) or not passes:
                 raise
-            failures += 1
+            failures = min(failures + 1, MAX_DOUBLINGS)
             target = Target(job.to)  # the records may differ from what this one knows
             note(f"trying again: {error}")
             on_failure(str(error))

@@ -16,7 +16,7 @@ from wirebook.landing.runs.task import Job, TaskResult
 from wirebook.landing.sources.column_types import ColumnType, check_types
 from wirebook.landing.sources.dataframes import InputColumns, input_columns
 from wirebook.problems import Problem
-from wirebook.spark.runner import spark_failures
+from wirebook.spark.runner import collect_whole, spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -74,8 +74,8 @@ def run_frame(frame: DataFrame, job: Job, source: FrameInput) -> list[TaskResult
     Raises: spark-failed
     """
     with spark_failures():
-        rows = frame.mapInArrow(partial(land_partition, job, source), "result binary").collect()
-    return [msgspec.msgpack.decode(bytes(row["result"]), type=TaskResult) for row in rows]
+        rows = collect_whole(frame.mapInArrow(partial(land_partition, job, source), "result binary"))
+    return [msgspec.msgpack.decode(row["result"], type=TaskResult) for row in rows]
 
 
 def land_partition(job: Job, source: FrameInput, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -136,7 +136,7 @@ class JetStreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         source, first = self._source, Position(**start).sequence + 1
         last = self._read = Position(**end).sequence
-        if first > last:
+        if first > last and start["created"] == end["created"]:
             return []
         state = self._state()
         if not start["created"] == end["created"] == state.created:

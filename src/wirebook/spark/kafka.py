@@ -259,7 +259,7 @@ def parse_properties(text: str) -> Iterator[tuple[str, str]]:
     """
     joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*", r"\1", text)
     for line in joined.splitlines():
-        stripped = line.strip(" \t\f")
+        stripped = line.lstrip(" \t\f")
         if not stripped or stripped[0] in "#!":
             continue
         parts = re.match(r"((?:[^\\=:\s]|\\.)+)\s*[=:]?\s*(.*)", stripped)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
@@ -25,9 +25,9 @@ from wirebook.problems.extras import missing_extra
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SparkRunner", "parallelism_of", "spark_failures"]
+__all__ = ["SparkRunner", "collect_whole", "parallelism_of", "spark_failures"]
 
 MAX_MESSAGE = 300
 WORKER_DIED = "Python worker exited unexpectedly"
@@ -55,11 +55,21 @@ class SparkRunner:
     def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
         with spark_failures():
             frame = self._spark.range(0, len(tasks), 1, len(tasks))
-            rows = frame.mapInArrow(partial(run_rows, job, tasks), "task long, result binary").collect()
-            if len(rows) < len(tasks):  # PySpark reports no error if Java ends while it sends them
-                raise ConnectionError
-        decoded = {row["task"]: msgspec.msgpack.decode(bytes(row["result"]), type=TaskResult) for row in rows}
+            rows = collect_whole(frame.mapInArrow(partial(run_rows, job, tasks), "task long, result binary"))
+        decoded = {row["task"]: msgspec.msgpack.decode(row["result"], type=TaskResult) for row in rows}
         return [decoded[number] for number in range(len(tasks))]
+
+
+def collect_whole(frame: DataFrame) -> list[dict[str, Any]]:
+    """The rows of a small DataFrame.
+
+    `DataFrame.collect` returns fewer rows, and reports no error, if Java ends while it sends them. What `toArrow` reads
+    says how much there is.
+
+    Raises: exceptions of PySpark, py4j and the socket to Java
+    """
+    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    return rows
 
 
 def parallelism_of(spark: SparkSession) -> int:
@@ -107,7 +117,7 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
 def _cause(error: Exception) -> str:
     """Why Spark stopped, if it is known; else Spark's message without stack traces."""
     text = str(error)
-    if isinstance(error, OSError) or any(part in text for part in JAVA_GONE):
+    if isinstance(error, OSError | EOFError) or any(part in text for part in JAVA_GONE):
         return "its Java process ended or cannot be reached"
     if WORKER_DIED in text:
         return "a Python worker ended unexpectedly; it was killed or ran out of memory"

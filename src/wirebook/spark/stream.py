@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wirebook.catalog import Catalog
 from wirebook.catalog.live import LiveCatalog
-from wirebook.landing.follow import StopRequest, may_pass
+from wirebook.landing.follow import StopRequest, is_transient
 from wirebook.landing.job import LandOptions, name_and_epoch
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Target
@@ -331,7 +331,7 @@ class _Outages:
 
         Raises: the failure as a problem, if it does not pass by itself
         """
-        if isinstance(failure, WirebookError) and may_pass(failure):
+        if isinstance(failure, WirebookError) and is_transient(failure):
             self._await_target(failure)
         elif away := self._source.away(failure):
             self._note(f"the broker cannot be reached, trying again: {away}")

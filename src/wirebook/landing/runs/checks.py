@@ -52,7 +52,11 @@ def check_sources_are_shared(results: Iterable[TaskResult], is_there: Callable[[
 
 def without_splits_after_damage(tasks: Tasks, results: Iterable[TaskResult]) -> Tasks:
     """The tasks without the splits that follow damage in the same file; they land once the file is repaired."""
-    damaged = {split.split.file: split.split.start for split in _split_results(results) if split.progress.problem}
+    damaged: dict[str, int] = {}  # where the first split with damage begins, by file
+    for split in _split_results(results):
+        if split.progress.problem:
+            start = split.split.start
+            damaged[split.split.file] = min(damaged.get(split.split.file, start), start)
     return keep_splits(tasks, lambda split: split.start <= damaged.get(split.file, split.start))
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -163,22 +163,60 @@ def _any_of(lists: pa.ListArray, member: str, values: Any) -> Mask:
 
 def _is_open(table: pa.Table, selection: ReplaySelection) -> Mask:
     """A mask of the dead letters that have not landed since."""
-    if not selection.resolved:
-        return np.ones(len(table), np.bool_)
-    places = table.select(PLACE).append_column("at", pa.array(np.arange(len(table))))
-    still = places.join(_places_in(selection.resolved, selection.file), keys=PLACE, join_type="left anti")[
-        "at"
-    ].to_numpy()
-    is_open = np.zeros(len(table), np.bool_)
-    is_open[still] = True
+    is_open = np.ones(len(table), np.bool_)
+    if selection.resolved:
+        landed = _landed_messages(selection.resolved, selection.file)
+        for name, rows in _rows_by_file(table):
+            if name in landed:
+                lines, indexes = (_numbers(table, column)[rows] for column in PLACE[1:])
+                is_open[rows] = ~landed[name].contain(lines, indexes)
     return is_open
 
 
+class LandedMessages(NamedTuple):
+    """Messages of one file.
+
+    Shape: `lines` are distinct and ascending; `keys` are the (position of the line in `lines`, index) pairs, ascending,
+    each as one number: the position times `width` and the index.
+    """
+
+    lines: Numbers
+    keys: Numbers
+    width: int
+
+    @classmethod
+    def of(cls, lines: Numbers, indexes: Numbers) -> LandedMessages:
+        distinct, positions = np.unique(lines, return_inverse=True)
+        width = int(indexes.max()) + 1
+        return cls(distinct, np.sort(positions * width + indexes), width)
+
+    def contain(self, lines: Numbers, indexes: Numbers) -> Mask:
+        """A mask of the messages that are among these."""
+        positions = np.minimum(np.searchsorted(self.lines, lines), len(self.lines) - 1)
+        keys = positions * self.width + indexes
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        there: Mask = (self.lines[positions] == lines) & (indexes < self.width) & (self.keys[at] == keys)
+        return there
+
+
 @lru_cache(maxsize=1)
-def _places_in(files: tuple[Location, ...], file_column: str) -> pa.Table:
+def _landed_messages(files: tuple[Location, ...], file_column: str) -> dict[str, LandedMessages]:
+    """The messages in files of the table `resolved`, by the file that they came from. Read once per process."""
     columns = [file_column, *PLACE[1:]]
     read = (pq.read_table(parquet_source(file), columns=columns, partitioning=None) for file in files)
-    return pa.concat_tables([table.select(columns).rename_columns(PLACE) for table in read])
+    table = pa.concat_tables([part.select(columns).rename_columns(PLACE) for part in read])
+    lines, indexes = (_numbers(table, column) for column in PLACE[1:])
+    return {name: LandedMessages.of(lines[rows], indexes[rows]) for name, rows in _rows_by_file(table)}
+
+
+def _rows_by_file(table: pa.Table) -> Iterator[tuple[str, Numbers]]:
+    """The rows of each file of the messages."""
+    encoded = table["_file"].combine_chunks().cast(pa.string()).dictionary_encode()
+    codes = encoded.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(len(encoded.dictionary) + 1))
+    for name, start, stop in zip(encoded.dictionary.to_pylist(), bounds[:-1], bounds[1:], strict=True):
+        yield name, order[start:stop]
 
 
 # -- landing --------------------------------------------------------------------------------------------------------

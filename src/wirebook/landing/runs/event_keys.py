@@ -8,6 +8,7 @@ Spec: docs/how-to/deduplicate.md; docs/decisions/0209
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -142,15 +143,16 @@ def find_in(parts: list[EventKeys], keys: EventKeys, window: int) -> Mask:
 
 
 def first_of_each(keys: EventKeys, window: int) -> Mask:
-    """A mask of the events that repeat none before them: in their order, each one that was received more than `window`
-    seconds from every one of the same event that the mask has."""
+    """A mask of the events to keep: an event is dropped if an equal one was kept before it that was received at most
+    `window` seconds away."""
     kept = np.ones(len(keys), np.bool_)
     for rows in same_events(keys):
-        seconds: list[int] = []
+        seconds: list[int] = []  # of those that are kept, ascending
         for row, second in zip(rows.tolist(), keys.take(rows).seconds.tolist(), strict=True):
-            kept[row] = all(abs(second - other) > window for other in seconds)
+            at = bisect(seconds, second)
+            kept[row] = all(abs(second - other) > window for other in seconds[max(at - 1, 0) : at + 1])
             if kept[row]:
-                seconds.append(second)
+                seconds.insert(at, second)
     return kept
 
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 
 import msgspec
 
@@ -32,21 +33,51 @@ class LocalRunner:
     def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
         if len(tasks) == 1:
             return [run_task(job, tasks[0])]
-        pipe = subprocess.PIPE
-        # In groups of their own: Ctrl-C is for this process, which may let them finish.
-        workers = [subprocess.Popen(COMMAND, stdin=pipe, stdout=pipe, process_group=0) for _ in tasks]  # noqa: S603
         inputs = [pickle.dumps((job, splits, number)) for number, splits in enumerate(tasks)]
-        with ThreadPoolExecutor(len(workers)) as threads:
+        workers = _Workers()
+        with ThreadPoolExecutor(min(self.parallelism, len(tasks))) as threads:
             try:
-                return list(threads.map(_result, workers, inputs))
+                return list(threads.map(workers.run, inputs))
             finally:
-                for worker in workers:
-                    worker.kill()
+                workers.stop()
 
 
-def _result(worker: subprocess.Popen[bytes], task: bytes) -> TaskResult:
+class _Workers:
+    """The processes that run tasks of a batch, until one of them fails."""
+
+    def __init__(self) -> None:
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._is_stopped = False
+        self._lock = Lock()
+
+    def run(self, task: bytes) -> TaskResult:
+        """Run a task in a process of its own.
+
+        Raises: worker-failed
+        """
+        pipe = subprocess.PIPE
+        with self._lock:
+            if self._is_stopped:
+                raise InterruptedError
+            # In a group of its own: Ctrl-C is for this process, which may let it finish.
+            worker = subprocess.Popen(COMMAND, stdin=pipe, stdout=pipe, process_group=0)  # noqa: S603
+            self._running.add(worker)
+        with worker:
+            output, _ = worker.communicate(task)
+        with self._lock:
+            self._running.remove(worker)
+        return _decoded(worker, output)
+
+    def stop(self) -> None:
+        """Kill what runs, and start nothing any more."""
+        with self._lock:
+            self._is_stopped = True
+            for worker in self._running:
+                worker.kill()
+
+
+def _decoded(worker: subprocess.Popen[bytes], output: bytes) -> TaskResult:
     """Raises: worker-failed"""
-    output, _ = worker.communicate(task)
     if worker.returncode:
         message = f"a process that lands messages ended unexpectedly ({_ending(worker.returncode)})"
         hint = "run the command again to continue where it stopped"

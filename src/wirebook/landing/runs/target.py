@@ -221,9 +221,15 @@ class Target:
         return {int(number) for number, _, rest in names if rest == suffix}
 
     def pending(self) -> PendingBatch | None:
-        """The batch that was begun and not finished."""
-        begun = self._begun()
-        return next(load_records(self.records, [f"batches/{max(begun)}.begin.json"], PendingBatch)) if begun else None
+        """The batch that was begun and not finished. A run of another process may finish it at any time."""
+        while begun := self._begun():
+            name = f"batches/{max(begun)}.begin.json"
+            try:
+                return next(load_records(self.records, [name], PendingBatch))
+            except WirebookError:
+                if self.records.location(name).exists():
+                    raise
+        return None
 
     def catalogue(self, fingerprint: str) -> bytes:
         """The catalogue that a batch was begun with.

@@ -233,9 +233,9 @@ def guarded(task: Task, run: Callable[[], R]) -> R | TaskResult:
     except WirebookError as error:
         problem = error.problems[0]
         return TaskResult(fault=(problem.code, problem.message, problem.hint))
-    except OSError as error:
-        return TaskResult(fault=("unwritable-target", f"cannot write to '{task.staging}': {error}", None))
     except Exception as error:  # Spark would retry the task and lose the place
+        if isinstance(error, OSError) and task.staging is not None:
+            return TaskResult(fault=("unwritable-target", f"cannot write to '{task.staging}': {error}", None))
         message = f"{type(error).__name__}: {error} (while reading {task.place})"
         return TaskResult(fault=("internal-error", message, None), trace=traceback.format_exc())
 
@@ -355,13 +355,15 @@ class Task:
 
         Raises: TaskError (not-conserved)
         """
-        chunk, self.place = waiting.joined(), _place(waiting.chunks)
+        chunk, place = waiting.joined(), _place(waiting.chunks)
+        self.place = place
         with without_collector():
             landed = self._engine.land(chunk, may_defer=may_defer)
         self._check(chunk, landed)
         for part, result in waiting.only(landed.deferred):
             if before := self._deferred.add(part, result):
                 self._land(before)
+                self.place = place
         read = landed
         landed, messages = waiting.restored(landed, FORMATS[self._job.format].column("_file"))
         if self._repeats:
@@ -391,7 +393,7 @@ class Task:
         result = SplitResult(split=split, progress=Progress(lines=0))
         self.place = f"dead letters in '{split.file}'"
         try:
-            for records in read_dead_letters(split, dead_letters, self._sizes):
+            for records in self._readable(read_dead_letters(split, dead_letters, self._sizes)):
                 with without_collector():
                     landed = resolve(self._engine, records, self._job.options["catalogue"], dead_letters.file)
                 self._tally.add(landed)
@@ -404,6 +406,13 @@ class Task:
             raise TaskError("not-conserved", f"{self.place}: {error}") from error
         self._progress_file.end(split.weight)
         return result
+
+    def _readable(self, records: Iterator[R]) -> Iterator[R]:
+        """What is read from a table of the target. Raises: TaskError (broken-target)"""
+        try:
+            yield from records
+        except (OSError, pa.ArrowException) as error:
+            raise TaskError("broken-target", f"cannot read the {self.place}: {error}") from error
 
     def _stage(self, landed: Landed) -> None:
         if self._spool:

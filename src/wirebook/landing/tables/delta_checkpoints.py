@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from datetime import timedelta
-from functools import cached_property, reduce
+from functools import reduce
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import orjson
@@ -76,21 +77,23 @@ class Checkpoints:
 
     def __init__(self) -> None:
         self._requested: dict[Location, Future[None]] = {}
-
-    @cached_property
-    def _thread(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(1, "wirebook-checkpoints")
+        self._thread: ThreadPoolExecutor | None = None
+        self._lock = Lock()  # tables are committed by several threads
 
     def request(self, folder: Location, appended: int | None = None) -> None:
-        """Have a checkpoint written of the version `appended`, which only adds files, or of the version that the table
-        has then. One that fails is left to the next."""
-        self._requested = {table: written for table, written in self._requested.items() if not written.done()}
-        if folder not in self._requested:
-            self._requested[folder] = self._thread.submit(_checkpoint, folder, appended)
+        """Request a checkpoint of the version `appended`, which only adds files, or of the version that the table has
+        when it is written. A failure is ignored: the next checkpoint covers it."""
+        with self._lock:
+            self._thread = self._thread or ThreadPoolExecutor(1, "wirebook-checkpoints")
+            self._requested = {table: written for table, written in self._requested.items() if not written.done()}
+            if folder not in self._requested:
+                self._requested[folder] = self._thread.submit(_checkpoint, folder, appended)
 
     def wait(self) -> None:
         """Wait for the checkpoints that are not written yet. The end of the process does so, too."""
-        wait(self._requested.values())
+        with self._lock:
+            requested = list(self._requested.values())
+        wait(requested)
 
 
 def _checkpoint(folder: Location, appended: int | None) -> None:

@@ -173,11 +173,8 @@ class EvolvingEngine:
         for name, rows in landed.tables.items():
             schema, conflicts = self._changes[name]
             tables[name] = rows if schema is None or conflicts else conform(self._named(rows), schema)
-        landed = replace(landed, tables=tables)
-        for name in list(tables):
-            if conflicts := self._changes[name].conflicts:
-                landed = _refuse(chunk, landed, name, conflicts)
-        return landed
+        conflicting = {name: conflicts for name in tables if (conflicts := self._changes[name].conflicts)}
+        return _refuse(chunk, replace(landed, tables=tables), conflicting)
 
     def _decide(self, block: TableBlock) -> None:
         """Decide what to do with the rows of tables. Once per table, because an engine returns the same columns in each
@@ -214,16 +211,22 @@ class EvolvingEngine:
         return rows if names == rows.column_names else rows.rename_columns(names)
 
 
-def _refuse(chunk: Chunk, landed: Landed, name: str, conflicts: list[ColumnConflict]) -> Landed:
-    """Turn the rows of one table into dead letters."""
+def _refuse(chunk: Chunk, landed: Landed, conflicting: Mapping[str, list[ColumnConflict]]) -> Landed:
+    """Turn the rows of tables into dead letters."""
+    if not conflicting:
+        return landed
     tables = dict(landed.tables)
-    rows = tables.pop(name)
-    rejected = _as_dead_letters(chunk, rows, landed.info[name].definition, conflicts)
+    rejected = [
+        _as_dead_letters(chunk, tables.pop(name), landed.info[name].definition, conflicts)
+        for name, conflicts in conflicting.items()
+    ]
+    count = sum(map(len, rejected))
     outcomes, reasons = dict(landed.outcomes), dict(landed.reasons)
-    outcomes["matched"] -= len(rows)
-    outcomes["unsupported"] = outcomes.get("unsupported", 0) + len(rows)
-    reasons["columns-changed"] = reasons.get("columns-changed", 0) + len(rows)
-    dead = pa.concat_tables([landed.dead_letters, conform(rejected, landed.dead_letters.schema)])
+    outcomes["matched"] -= count
+    outcomes["unsupported"] = outcomes.get("unsupported", 0) + count
+    reasons["columns-changed"] = reasons.get("columns-changed", 0) + count
+    schema = landed.dead_letters.schema
+    dead = pa.concat_tables([landed.dead_letters, *(conform(rows, schema) for rows in rejected)])
     return replace(landed, tables=tables, dead_letters=dead, outcomes=outcomes, reasons=reasons)
 
 

@@ -149,9 +149,10 @@ class StreamMetrics(Collector):
             lag.add_metric((self._endpoint, partition), messages)
         yield lag
         ended = last.started.timestamp() + last.report.seconds
+        set_aside = sum(problem.code == "table-set-aside" for problem in last.report.problems)
         for name, value, text in (
             ("last_batch_timestamp_seconds", ended, "When the last batch ended."),
-            ("set_aside_tables", len(last.report.problems), "Tables that do not take their rows."),
+            ("set_aside_tables", set_aside, "Tables that do not take their rows."),
         ):
             gauge = GaugeMetricFamily(f"wirebook_stream_{name}", text, labels=("endpoint",))
             gauge.add_metric(labels, value)
