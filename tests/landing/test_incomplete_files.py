@@ -158,9 +158,7 @@ def test_disk_error_within_a_file_is_reported_until_it_is_gone(
     assert workspace.places("a") == [("a", line) for line in range(1, 21)]
 
 
-def test_rows_before_the_first_of_several_damages_land(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_before_the_first_of_several_damages_land(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several tasks read the file. What follows the first damage lands once the file is repaired."""
     monkeypatch.setattr("wirebook.landing.runs.plan.MIN_TASK", 1)
     monkeypatch.setattr(workspace.runner, "parallelism", 4)
