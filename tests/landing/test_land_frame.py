@@ -18,7 +18,7 @@ from wirebook.landing.runs.batches import Catalogue
 from wirebook.landing.runs.frame_task import FrameInput, run_frame_task
 from wirebook.landing.runs.land_frame import land_frame
 from wirebook.landing.runs.manifests import FrameBatch
-from wirebook.landing.runs.offsets import Offsets, RepeatedMessage, add_offsets, intervals_of, is_within
+from wirebook.landing.runs.offsets import Offsets, RepeatedMessage, add_offsets, fill_offsets, intervals_of, is_within
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Target, no_stop
 from wirebook.landing.runs.task import Job, TaskResult
@@ -137,6 +137,36 @@ def test_files_land_after_a_frame_that_stopped(workspace: Workspace) -> None:
     assert workspace.land().read == 1
     assert land(workspace, rows(range(6))).read == 6
     workspace.check_conserved(7)
+
+
+def test_gaps_of_a_query_that_lands_all_messages_are_closed(workspace: Workspace) -> None:
+    """Transactions of Kafka leave gaps, which would be more and more intervals."""
+    target = Target(workspace.to)
+
+    def whole(number: int, query: str = "q") -> FrameBatch:
+        return FrameBatch(query=query, batch_id=number, is_whole=True)
+
+    land(workspace, rows([7]), batch=FrameBatch(query="other", batch_id=0), target=target)
+    land(workspace, rows([3, 5, 7, 9]), batch=whole(0), target=target)
+    assert target.history().offsets == {"a": [(3, 9)]}
+    land(workspace, rows([30, 31]), target=target)
+    land(workspace, rows([15, 17], "b"), batch=whole(1), target=target)
+    land(workspace, rows([12, 14, 30, 33]), batch=whole(3), target=target)
+    assert target.history().offsets == {"a": [(3, 33)], "b": [(15, 17)]}
+    land(workspace, rows([50, 52]), batch=whole(0, "r"), target=target)
+    assert target.history().offsets == {"a": [(3, 33), (50, 52)], "b": [(15, 17)]}
+    assert Target(workspace.to).history() == target.history()
+    workspace.check_conserved(13)
+
+
+@given(st.sets(st.integers(0, 30)), st.integers(0, 30), st.integers(0, 9))
+def test_filled_offsets_have_all_lines_between(lines: set[int], first: int, more: int) -> None:
+    total: Offsets = {}
+    add_offsets(total, "f", intervals_of("f", np.array([*lines], np.int64)))
+    fill_offsets(total, "f", first, first + more)
+    everything = np.arange(-1, 43)
+    assert set(everything[is_within(everything, total["f"])].tolist()) == lines | {*range(first, first + more + 1)}
+    assert all(end + 1 < start for (_, end), (start, _) in zip(total["f"], total["f"][1:], strict=False))
 
 
 @given(st.lists(st.sets(st.integers(0, 60)), max_size=4))

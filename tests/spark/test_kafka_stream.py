@@ -128,6 +128,30 @@ def attributes(number: int, type_: str) -> dict[str, str]:
     return {"specversion": "1.0", "id": str(number), "source": f"/plants/p{number % 3}", "type": type_}
 
 
+def test_transactions_leave_no_gaps_in_what_a_target_knows(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
+) -> None:
+    """Each transaction has an offset of its own at its end. The target would know one interval more for each."""
+    topic = Topic(kafka, tmp_path)
+    producer = Producer({"bootstrap.servers": kafka.plain, "transactional.id": topic.name, "log_level": 0})
+    producer.init_transactions()
+    for part in range(2):
+        for number in range(5):
+            producer.begin_transaction()
+            headers: Headers = [(f"ce_{name}", text.encode()) for name, text in attributes(number, "seen").items()]
+            producer.produce(topic.name, b'{"n": %d}' % number, b"k", 0, headers=headers)
+            producer.flush()
+            if number == 3:
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
+        lines, _ = run(kafka_java, topic.arguments("--available-now"))
+        assert (lines[-1]["read"], lines[-1]["landed"]) == (4, 4)
+        (first, last), *more = Target(topic.target).history().offsets[f"kafka:{topic.name}/0"]
+        assert (first, last, more) == (0, part * 10 + 8, [])
+    assert len(topic.rows("g__seen")) == 8
+
+
 def test_headers_keys_nulls_and_offsets_are_kept(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
 ) -> None:

@@ -136,6 +136,18 @@ def land_batch(
     return _land_frame(frame, FrameBatch(query=query, batch_id=batch_id), catalog, to, **options)
 
 
+def land_whole_batch(
+    frame: DataFrame, batch_id: int, catalog: AnyCatalog, to: Target, **options: Unpack[FrameOptions]
+) -> Report:
+    """Land a batch of a query that lands all messages of its source, as `land_batch`.
+
+    Raises: WirebookError (as `land`)
+    """
+    return _land_frame(
+        frame, FrameBatch(query=_query_id(frame), batch_id=batch_id, is_whole=True), catalog, to, **options
+    )
+
+
 def replay(
     spark: AnySpark,
     folder: AnyPath,

@@ -1,7 +1,7 @@
 """Land an endpoint as a streaming query: `wirebook stream`.
 
-Each micro-batch refreshes the catalogue, lands by `land_batch`, and is reported. A stop is asked for by an event: the
-batch that runs is finished, and the next one, if Spark has begun it, is refused and read again by the next run.
+Each micro-batch refreshes the catalogue, lands, and is reported. A stop is asked for by an event: the batch that runs
+is finished, and the next one, if Spark has begun it, is refused and read again by the next run.
 
 Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
 """
@@ -29,7 +29,7 @@ from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.watch.figures import BatchFigures, RecentBatches
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.checkpoints import checkpoint_url, clear_unfinished, is_folder
-from wirebook.spark.job import land_batch
+from wirebook.spark.job import land_whole_batch
 from wirebook.spark.runner import spark_failures
 from wirebook.spark.stream_sources import ReadLimits, StreamSource, messages_lost
 
@@ -140,12 +140,12 @@ class _Batches:
     def _land_when_free(self, frame: DataFrame, number: int, catalog: Catalog) -> Report:
         """Land a batch; waits if another run writes to the target.
 
-        Raises: WirebookError, as `land_batch`
+        Raises: WirebookError, as `land_whole_batch`
         """
         end = time.monotonic() + LOCK_SECONDS
         while True:
             try:
-                return land_batch(
+                return land_whole_batch(
                     frame, number, catalog, self._target, identity=self._job.source.identity, **self._job.options
                 )
             except WirebookError as error:

@@ -40,7 +40,7 @@ def land_frame(
         report = batches.report
         history = target.history()
         if history.has_landed(source.batch):
-            same = (one for one in target.manifests(newest_first=True) if one.frame == source.batch)
+            same = (one for one in target.manifests(newest_first=True) if one.frame and one.frame.is_same(source.batch))
             report.skipped = next(same).read
         else:
             pending = batches.begin([], frame=source.batch)

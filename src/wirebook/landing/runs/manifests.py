@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.runs.ledger import Ledger, LedgerEntry
-from wirebook.landing.runs.offsets import Interval, Offsets, add_offsets
+from wirebook.landing.runs.offsets import Interval, Offsets, add_offsets, fill_offsets
 from wirebook.landing.runs.repeats import SeenEvents
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE
@@ -59,10 +59,16 @@ PACK_SIZE: Final = 100
 
 
 class FrameBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A DataFrame that lands: the query and the number of a streaming batch, both None for any other."""
+    """A DataFrame that lands: the query and the number of a streaming batch, both None for any other. `is_whole`: the
+    batches of the query have all messages of their source, so that lines between theirs have none."""
 
     query: str | None = None
     batch_id: int | None = None
+    is_whole: bool = False
+
+    def is_same(self, other: FrameBatch) -> bool:
+        """Whether both are the same batch of a query."""
+        return (self.query, self.batch_id) == (other.query, other.batch_id)
 
 
 class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,7 +184,8 @@ class History(msgspec.Struct, kw_only=True):
     without those of replays, `rows` the rows of each table, and `late` as in `Manifest`. `with_files` are tables with
     files of their own; `staged` has the staged rows of each table. `frames` has the numbers of the landed batches of
     each streaming query; `has_frames` says whether any DataFrame has landed, and `offsets` are the identified rows of
-    those. `table_settings` are the last. `seen` are the events that are remembered.
+    those. `read_up_to` has the last line of each file, by streaming query whose batches are whole. `table_settings` are
+    the last. `seen` are the events that are remembered.
     """
 
     numbers: list[Interval] = []
@@ -193,6 +200,7 @@ class History(msgspec.Struct, kw_only=True):
     has_frames: bool = False
     frames: Offsets = {}
     offsets: Offsets = {}
+    read_up_to: dict[str, dict[str, int]] = {}
     seen: SeenEvents = SeenEvents()
 
     @property
@@ -227,6 +235,16 @@ class History(msgspec.Struct, kw_only=True):
                 add_offsets(self.frames, manifest.frame.query, [(number, number)])
         for file, intervals in manifest.offsets.items():
             add_offsets(self.offsets, file, intervals)
+            if intervals and manifest.frame and manifest.frame.is_whole and manifest.frame.query is not None:
+                self._fill(manifest.frame.query, file, intervals)
+
+    def _fill(self, query: str, file: str, intervals: list[Interval]) -> None:
+        """Close the gaps within and before what a query has read: Kafka's transactions leave one each, and a topic that
+        is compacted many, so that a stream would know more and more intervals."""
+        read_up_to = self.read_up_to.setdefault(query, {})
+        first, last = intervals[0][0], intervals[-1][1]
+        fill_offsets(self.offsets, file, min(first, read_up_to.get(file, first)), last)
+        read_up_to[file] = last
 
 
 def _add_number(numbers: list[Interval], number: int) -> None:

@@ -1,7 +1,8 @@
 """Which messages of a broker, or of a DataFrame with identified rows, have landed: intervals of line numbers by file.
 
-The file of a message from Kafka is ``kafka:TOPIC/PARTITION``, and its line is the offset. Intervals have no gaps: what
-was not read is in none, so a filtered DataFrame or a compacted topic loses nothing.
+The file of a message from Kafka is ``kafka:TOPIC/PARTITION``, and its line is the offset. What was not read is in no
+interval, so a filtered DataFrame loses nothing. If a query is known to read all messages, offsets that have none are in
+the intervals as well.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from wirebook.landing.chunks import Numbers
 
-__all__ = ["Interval", "Offsets", "RepeatedMessage", "add_offsets", "intervals_of", "is_within"]
+__all__ = ["Interval", "Offsets", "RepeatedMessage", "add_offsets", "fill_offsets", "intervals_of", "is_within"]
 
 Interval = tuple[int, int]
 """The first and the last line."""
@@ -59,6 +60,17 @@ def add_offsets(total: Offsets, file: str, new: Iterable[Interval]) -> None:
         else:
             merged.append((first, last))
     total[file] = merged
+
+
+def fill_offsets(total: Offsets, file: str, first: int, last: int) -> None:
+    """Add the lines from `first` to `last` of a file, those that are there among them."""
+    apart: list[Interval] = []
+    for start, end in total.get(file, ()):
+        if end < first - 1 or start > last + 1:
+            apart.append((start, end))
+        else:
+            first, last = min(first, start), max(last, end)
+    total[file] = sorted([*apart, (first, last)])
 
 
 def is_within(numbers: Numbers, intervals: list[Interval]) -> npt.NDArray[np.bool_]:

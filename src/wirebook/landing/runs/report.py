@@ -93,13 +93,14 @@ class Report:
             self.definitions.update(result.definitions)
 
     def include(self, other: Report) -> None:
-        """Add what another run did, for the sum of several runs."""
+        """Add what a later run did, for the sum of several runs. The problems are those that the later run found."""
         counts = ("read", "skipped", "unresolved", "empty", "late", "files", "skipped_files", "batches")
         for name in (*counts, "bytes_read", "bytes_written", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("rows", "staged", "outcomes", "endpoints", "dead_letter_endpoints", "reasons", "definitions"):
+        counters = ("rows", "staged", "outcomes", "endpoints", "dead_letter_endpoints", "reasons", "recovered")
+        for name in (*counters, "definitions"):
             getattr(self, name).update(getattr(other, name))
-        self.problems += [problem for problem in other.problems if problem not in self.problems]
+        self.problems = list(other.problems)
 
     def definition_rows(self) -> dict[str, int]:
         """The rows of each definition, by XID."""

@@ -72,6 +72,7 @@ class BatchFigures:
             "repeated": report.repeated,
             "late": report.late,
             "skipped": report.skipped,
+            "recovered": report.recovered.total(),
             "rate": round(report.read / report.seconds, 1) if report.seconds else 0.0,
             "outcomes": {outcome: count for outcome, count in sorted(report.outcomes.items()) if count},
             "endpoints": dict(sorted(report.endpoints.items())),
