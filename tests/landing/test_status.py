@@ -13,6 +13,7 @@ import pytest
 from tests.landing.test_table_formats import forbid, lines
 from tests.landing.test_table_settings import Shop, event, registry
 from wirebook.cli.app import run
+from wirebook.cli.run_output import print_report
 from wirebook.landing.report.html import write_report
 from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.runs.batches import CommittedBatch
@@ -151,8 +152,25 @@ def test_set_aside_tables_are_named_with_their_reason(workspace: Any, capsys: py
     record.write_text('["a"]')  # as an earlier version wrote it
     assert list(target_status(workspace.to).aside) == ["a"]
     commit.unlink()
-    assert workspace.land().recovered == {"a": 10}
+    report = workspace.land()
+    assert report.recovered == {"a": 10}
     assert target_status(workspace.to).aside == {}
+    print_report(report, workspace.to)
+    assert "recovered: 10 rows of earlier batches entered 1 table\n" in capsys.readouterr().out
+
+
+def test_sum_of_runs_has_the_problems_of_the_last(workspace: Any) -> None:
+    """A stream whose table is corrected meanwhile ends without an error."""
+    workspace.settings.table_format = "delta"
+    workspace.write("1", lines(20))
+    total = workspace.land()
+    commit = forbid(workspace.to / "a")
+    workspace.write("2", lines(20, pad="2"))
+    total.include(workspace.land())
+    assert total.has_errors
+    commit.unlink()
+    total.include(workspace.land())
+    assert (total.problems, total.recovered, total.read) == ([], {"a": 10}, 40)
 
 
 def test_copies_of_files_are_a_batch_without_a_catalogue(workspace: Any) -> None:

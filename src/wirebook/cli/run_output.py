@@ -123,8 +123,8 @@ def print_report(report: Report, to: AnyPath) -> None:
     if report.late:
         print(f"late: {counted(report.late, 'event')} landed without being compared with those before")
     if report.recovered:
-        rows, tables = counted(report.recovered.total(), "row"), counted(len(report.recovered), "table")
-        print(f"recovered: {rows} of earlier batches entered {tables}")
+        rows, into = counted(report.recovered.total(), "row"), counted(len(report.recovered), "table")
+        print(f"recovered: {rows} of earlier batches entered {into}")
     print_staged(report)
     if report.landed and not report.dry_run:
         print(f"Next: wirebook show {to}")
