@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from wirebook.landing.tables import delta_checkpoints
 from wirebook.landing.tables.delta import DeltaFormat
-from wirebook.landing.tables.delta_checkpoints import extend_checkpoint, log_file
+from wirebook.landing.tables.delta_checkpoints import Checkpoints, extend_checkpoint, log_file
 from wirebook.landing.tables.formats import StagedFile, TableTraits
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import DayPartition
@@ -180,6 +182,21 @@ def test_later_checkpoint_of_another_program_stays(table: Table) -> None:
     before = (table.log / "_last_checkpoint").read_bytes()
     assert extend_checkpoint(table.log, table.version - 1)
     assert (table.log / "_last_checkpoint").read_bytes() == before
+
+
+def test_threads_request_checkpoints_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are committed by several threads."""
+    monkeypatch.setattr(delta_checkpoints, "_checkpoint", lambda *_: None)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    checkpoints = Checkpoints()
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            requests = [threads.submit(checkpoints.request, Path(f"t{number % 50}")) for number in range(20_000)]
+        assert [request.exception() for request in requests if request.exception()] == []
+        checkpoints.wait()
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_file_added_again_is_listed_once(table: Table) -> None:

@@ -135,6 +135,24 @@ def test_killed_run_leaves_a_batch_that_is_not_finished(workspace: Any) -> None:
     assert status.to_dict()["last_batch"] is None
 
 
+def test_batch_that_ends_while_it_is_looked_up_is_not_pending(workspace: Any) -> None:
+    workspace.write("1", lines(20))
+    workspace.land()
+
+    class Beside(Target):
+        """The target of a process that lists the records just before a run deletes one of them."""
+
+        listed: tuple[set[int], ...] = ({7}, set())
+
+        def _begun(self) -> set[int]:
+            first, *rest = self.listed
+            self.listed = (*rest, first)
+            return first
+
+    assert Beside(workspace.to).pending() is None
+    assert Beside(workspace.to).format() == "parquet"
+
+
 def test_set_aside_tables_are_named_with_their_reason(workspace: Any, capsys: pytest.CaptureFixture[str]) -> None:
     workspace.settings.table_format = "delta"
     workspace.write("1", lines(20))

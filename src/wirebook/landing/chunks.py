@@ -148,7 +148,8 @@ class Landed:
     engine returns the same mapping for each chunk and adds to it. `outcomes` and `reasons` count messages by outcome
     and by problem code. `deferred` are the positions of the records that have to land with those of another chunk.
     Rule: `read` is the number of rows of all tables, that of repeats among them, plus the number of dead letters; `read
-    + empty` plus the number of deferred records is at least the number of records.
+    + empty` plus the number of deferred records is at least the number of records. In a replay, `read` is the number of
+    dead letters that were tried, and no dead letters are returned.
     """
 
     tables: Mapping[str, pa.Table]

@@ -60,7 +60,8 @@ def codes_of(encoded: pa.DictionaryArray) -> Rows:
 
 
 def ragged(sizes: Sequence[int] | Rows, chosen: Rows) -> tuple[Rows, Rows]:
-    """The positions of the items of some lists, which are stored one after the other, and the size of each list."""
+    """The positions of the items of the lists `chosen`, and the size of each of these lists. All lists, which have
+    `sizes`, are stored one after the other."""
     all_sizes = np.array(sizes, np.int64)
     starts, counts = np.cumsum(all_sizes) - all_sizes, all_sizes[chosen]
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -68,8 +69,8 @@ def ragged(sizes: Sequence[int] | Rows, chosen: Rows) -> tuple[Rows, Rows]:
 
 
 def distinct(values: Sequence[H], numbers: Rows | None = None) -> tuple[list[H], Rows]:
-    """The distinct values, and the number of each value. With `numbers`, which are positions in `values`, the number of
-    the value at each."""
+    """The distinct values, and for each value its position among them; with `numbers`, for each of the values at these
+    positions."""
     known: dict[H, int] = {}
     codes = np.array([known.setdefault(value, len(known)) for value in values], np.int64)
     return list(known), codes if numbers is None else codes[numbers]

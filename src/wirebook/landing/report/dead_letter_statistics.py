@@ -73,7 +73,7 @@ class DeadLetterStatistics:
 
 
 def dead_letter_statistics(files: Sequence[Location]) -> DeadLetterStatistics:
-    """The facts of a run's files of dead letters; files that are gone are counted, nothing else."""
+    """The statistics of some files of dead letters. Files that are missing or unreadable are only counted."""
     statistics = DeadLetterStatistics()
     candidates: dict[Reason, list[tuple[Location, int, Example]]] = {}
     for file in files:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,23 +25,31 @@ from wirebook.problems import Problem, WirebookError
 __all__ = ["TableSummary", "find_table", "first_rows", "pieces_of", "tables_in"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableSummary:
     """One table.
 
-    Shape: `definition` is None for `dead_letters`, `resolved` and `staged`. `schema` is None for the schema of the
+    Shape: `definition` is None for the tables in `NO_DEFINITION`. `schema` is None for the schema of the
     files; older files may lack columns. `day` is the partition. `staged` of the rows are in `staged_files`, the files
     of the staging table.
     """
 
     name: str
     definition: str | None
-    rows: int
     files: tuple[Location, ...]
     schema: pa.Schema | None = None
     staged: int = 0
     day: DayPartition | None = None
     staged_files: tuple[Location, ...] = ()
+
+    @cached_property
+    def rows(self) -> int:
+        """The number of rows.
+
+        Cost: reads the footer of every file.
+        """
+        counts: Iterator[int] = (pq.read_metadata(parquet_source(file)).num_rows for file in self.files)
+        return sum(counts) + self.staged
 
 
 def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSummary]:
@@ -48,7 +57,7 @@ def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSumma
 
     Staged rows count for their tables. The staging table itself is included only with `with_staging`.
 
-    Cost: reads the footer of every file, and one column of the staging table.
+    Cost: lists the files of every table, and reads one column of the staging table.
     Raises: no-target, missing-extra
     """
     root = location_of(folder)
@@ -68,7 +77,8 @@ def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSumma
     )
     last = {name: number for number, name in enumerate(NO_DEFINITION, 1)}
     selected = (table for table in matching if table.name != STAGED or with_staging)
-    return sorted((table for table in selected if table.rows or table.files), key=lambda table: last.get(table.name, 0))
+    with_rows = (table for table in selected if table.files or table.staged)
+    return sorted(with_rows, key=lambda table: last.get(table.name, 0))
 
 
 def _summary(
@@ -79,9 +89,8 @@ def _summary(
     staged_files: tuple[Location, ...],
 ) -> TableSummary:
     files = tuple(table_format.files(place))
-    rows = sum(pq.read_metadata(parquet_source(file)).num_rows for file in files) + staged
     definition, schema, day = (entry.xid, entry.schema, entry.traits.day) if entry else (None, None, None)
-    return TableSummary(place.name, definition, rows, files, schema, staged, day, staged_files if staged else ())
+    return TableSummary(place.name, definition, files, schema, staged, day, staged_files if staged else ())
 
 
 def find_table(tables: Iterable[TableSummary], name: str) -> TableSummary:

@@ -70,8 +70,8 @@ class Catalogue:
 
     Shape: `document` is the JSON that is pinned and sent to tasks. `check_endpoint` raises if the catalogue has no
     endpoint with an XID. `name` and `epoch` are those in the document. `xids` returns the definitions
-    that have tables; without it, the engine names them. `prepare` returns what spares tasks to compile the catalogue,
-    for messages of an endpoint. `endpoint_of` returns the endpoint of a definition, if only one has it;
+    that have tables; without it, the engine names them. `prepare` returns the compiled catalogue for messages of an
+    endpoint, so that tasks need not compile it. `endpoint_of` returns the endpoint of a definition, if only one has it;
     `endpoints` returns the XIDs of all.
     """
 

@@ -74,8 +74,8 @@ class FrameBatch(msgspec.Struct, frozen=True, kw_only=True):
 class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A table in `tables.json`.
 
-    Shape: `xid` is the XID of its definition, None for `dead_letters`, `resolved` and `staged`. `columns` maps names to
-    types for readers; `arrow` is the serialised Arrow schema as base64. `traits` are what the table has beside columns.
+    Shape: `xid` is the XID of its definition, None for the tables in `NO_DEFINITION`. `columns` maps names to types for
+    readers; `arrow` is the serialised Arrow schema as base64. `traits` are what the table has beside columns.
     """
 
     table: str

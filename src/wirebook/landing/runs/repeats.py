@@ -86,8 +86,8 @@ class SeenEvents(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class RepeatSearch:
-    """What the tasks of a batch share. `known` are the files of keys of earlier batches; `chosen` has the events, as
-    from `settle`, that land of those that several tasks have. Events received before the second `oldest` since 1970 are
+    """What the tasks of a batch share. `known` are the files of keys of earlier batches; `chosen` is the result of
+    `settle`, empty when the tasks run for the first time. Events received before the second `oldest` since 1970 are
     forgotten."""
 
     deduplication: Deduplication
@@ -248,8 +248,8 @@ def keys_of(events: pa.Table) -> EventKeys:
 
 
 def settle(parts: Iterable[bytes], window: int) -> bytes | None:
-    """Decide which events land, where the tasks of a batch landed others: those at the smallest places, by file, line
-    and index. None if every task landed the right ones."""
+    """Decide which events land of those that several tasks have: of equal events within the window, the one with the
+    smallest file, line and index. None if the tasks have already landed just these."""
     events = decoded(parts)
     dropped = np.flatnonzero(~events["kept"].to_numpy())
     rows = np.unique(np.concatenate([dropped, *same_events(keys_of(events))]))

@@ -192,7 +192,7 @@ def _read_rows(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[C
 
 
 def _row_batches(split: FileSplit, sizes: Sizes) -> Iterator[pa.RecordBatch]:
-    """Read row groups one at a time, so that damage in one loses no rows of another."""
+    """Read row groups one at a time, so that the rows before a damaged one are known."""
     with parquet_source(source_location(split.path), split.version) as handle:
         is_remote = not split.path.startswith(b"/")
         file = pq.ParquetFile(handle, pre_buffer=is_remote, buffer_size=1 << 20)

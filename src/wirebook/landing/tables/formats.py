@@ -481,8 +481,8 @@ class HeldRows(NamedTuple):
     counts: Numbers
 
     def take(self, rank: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """The rank, start and count of the rows of tables that have a rank, which are not kept any longer. `rank` has
-        that of each table, -1 for none, and -1 at its end."""
+        """The rank, start and count of the rows of the selected tables, which are not kept any longer. `rank` maps the
+        number of a table to its rank, or to -1 if it is not selected; its last item, -1, is for rows already taken."""
         ranks = rank[self.tables]
         chosen = np.flatnonzero(ranks >= 0)
         self.tables[chosen] = -1

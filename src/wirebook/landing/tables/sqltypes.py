@@ -28,8 +28,8 @@ SPARK: Kinds = (
     (pa.types.is_string, "STRING"),
     (pa.types.is_large_string, "STRING"),
 )
-DUCK: dict[str, str] = {"INT": "INTEGER", "BINARY": "BLOB", "STRING": "VARCHAR"}
-"""DuckDB's names for types that Spark calls otherwise."""
+DUCK: dict[str, str] = {"INT": "INTEGER", "STRING": "VARCHAR", "BINARY": "VARCHAR"}
+"""DuckDB's names for types that Spark calls otherwise; binary is base64 text in staged rows."""
 
 
 def _scalar(type_: pa.DataType) -> str:
@@ -124,18 +124,18 @@ def _duck_structure(type_: pa.DataType) -> Any:
         return {member.name: _duck_structure(member.type) for member in type_}
     if pa.types.is_list(type_):
         return [_duck_structure(type_.value_type)]
-    return _duck_type(type_, binary="VARCHAR")
+    return _duck_type(type_)
 
 
-def _duck_type(type_: pa.DataType, binary: str = "BLOB") -> str:
+def _duck_type(type_: pa.DataType) -> str:
     if pa.types.is_struct(type_):
-        members = ", ".join(f"{duck_name(member.name)} {_duck_type(member.type, binary)}" for member in type_)
+        members = ", ".join(f"{duck_name(member.name)} {_duck_type(member.type)}" for member in type_)
         return f"STRUCT({members})"
     if pa.types.is_map(type_):
-        return f"MAP({_duck_type(type_.key_type, binary)}, {_duck_type(type_.item_type, binary)})"
+        return f"MAP({_duck_type(type_.key_type)}, {_duck_type(type_.item_type)})"
     if pa.types.is_list(type_):
-        return f"{_duck_type(type_.value_type, binary)}[]"
+        return f"{_duck_type(type_.value_type)}[]"
     if pa.types.is_timestamp(type_):
         return "TIMESTAMPTZ" if type_.tz else "TIMESTAMP"
     name = _scalar(type_)
-    return binary if name == "BINARY" else DUCK.get(name, name)
+    return DUCK.get(name, name)
