@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -83,6 +84,28 @@ def test_ended_process_is_reported_and_the_next_run_completes(
     report = workspace.land(runner=LocalRunner(3), name="c2")
     workspace.check_conserved(report.landed)
     assert {row["_file"] for row in workspace.rows()} == {"0.jsonl", "1.jsonl", "2.jsonl"}
+
+
+def test_processes_end_when_the_run_is_terminated(workspace: Workspace, tmp_path: Path) -> None:
+    """Without a traceback, although nobody reads their results."""
+    (tmp_path / "c.xreg.json").write_text('{"specversion": "1.0-rc4", "messagegroups": {"g": {"messages": {}}}}')
+    program = f"""if True:
+        import os, signal, subprocess
+        from wirebook.landing import land
+        from wirebook.landing.runs.local_runner import LocalRunner
+        class Popen(subprocess.Popen):
+            count = 0
+            def __init__(self, *args, **options):
+                super().__init__(*args, **options)
+                Popen.count += 1
+                if Popen.count == 3:
+                    os.kill(os.getpid(), signal.SIGTERM)
+        subprocess.Popen = Popen
+        land({str(workspace.source)!r}, {str(tmp_path / "c.xreg.json")!r}, {str(tmp_path / "tables")!r},
+             runner=LocalRunner(3))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGTERM, "", "")
 
 
 def test_processes_end_when_the_run_is_interrupted(tmp_path: Path) -> None:

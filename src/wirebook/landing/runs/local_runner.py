@@ -10,8 +10,10 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from threading import Lock, Thread
+from typing import Final
 
 import msgspec
 
@@ -21,6 +23,8 @@ from wirebook.problems import Problem, WirebookError
 
 __all__ = ["LocalRunner"]
 
+PARENT_SECONDS: Final = 0.5
+"""How often a worker looks whether its parent is there."""
 COMMAND = (sys.executable, "-m", "wirebook.landing.runs.local_runner")
 
 
@@ -89,10 +93,22 @@ def _ending(code: int) -> str:
     return f"exit code {code}" if code > 0 else f"{signal.Signals(-code).name}; it was killed or ran out of memory"
 
 
+def _end_with_parent(parent: int) -> None:
+    """End this process if its parent has ended: nobody waits for the result any longer."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os._exit(1)
+
+
 def main() -> None:
     """Run one task."""
-    job, splits, number = pickle.load(sys.stdin.buffer)  # noqa: S301 (from the process that started this one)
-    sys.stdout.buffer.write(msgspec.msgpack.encode(run_task(job, splits, number)))
+    Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    try:
+        job, splits, number = pickle.load(sys.stdin.buffer)  # noqa: S301 (from the process that started this one)
+        sys.stdout.buffer.write(msgspec.msgpack.encode(run_task(job, splits, number)))
+        sys.stdout.buffer.flush()
+    except (EOFError, BrokenPipeError):  # the parent has ended
+        os._exit(1)
 
 
 if __name__ == "__main__":
