@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -32,7 +33,9 @@ from wirebook.landing.tables.formats import (
     CommitFailed,
     ParquetFormat,
     StagedFile,
+    SummarisedParquetWriter,
     TableTraits,
+    TableWriter,
     Upkeep,
     UpkeepOptions,
     place_files,
@@ -83,8 +86,8 @@ class DeltaFormat(ParquetFormat):
                 return f"deltalake cannot write tables with them: {error}"
         return None
 
-    def statistics(self, metadata: pq.FileMetaData) -> str:
-        return _statistics(metadata)
+    def open(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> TableWriter:
+        return SummarisedParquetWriter(path, schema, row_group_rows, _statistics)
 
     def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:
         """Only by a rewrite: widening without one is a table feature that few readers support."""
@@ -386,9 +389,14 @@ def _add_actions(actions: list[dict[str, Any]]) -> list[Any]:
     ]
 
 
-def _statistics(metadata: pq.FileMetaData) -> str:
+def _statistics(metadata: pq.FileMetaData, without_nan: Collection[tuple[str, ...]] = ()) -> str:
     """The statistics of a file as the log has them: without escapes, some of which readers misread."""
-    return orjson.dumps(file_statistics(metadata)).decode()
+    return orjson.dumps(file_statistics(metadata, without_nan), default=_number).decode()
+
+
+def _number(value: Decimal) -> orjson.Fragment:
+    """A decimal as a JSON number with all its digits."""
+    return orjson.Fragment(format(value, "f"))
 
 
 def _actions(folder: Location, files: Mapping[Location, StagedFile], day: DayPartition | None) -> list[dict[str, Any]]:

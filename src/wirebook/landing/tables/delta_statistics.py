@@ -1,16 +1,19 @@
 """The statistics of a data file in Delta's log, from its Parquet footer, so that readers skip files.
 
-Left out are bounds that would not be safe or not exact: floats, among which NaN may be, decimals, and times without a
-time zone.
+Left out are bounds that would not be safe: floats among which NaN may be, which is above all other values and is in no
+footer, and infinite ones. As few columns as possible should lack them: `DeltaTable.to_pyarrow_dataset` of `deltalake`
+finds no row by a column without bounds.
 
 Spec: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statistics
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow.parquet as pq
@@ -20,32 +23,49 @@ __all__ = ["file_statistics"]
 MAX_COLUMNS: Final = 32
 """How many leading columns have statistics, as Delta's own writers do it."""
 MAX_TEXT: Final = 32
+FLOATS: Final = ("FLOAT", "DOUBLE")
 HIGHEST: Final = "\U0010ffff"
 
 
-def file_statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
-    """Rows, and the bounds and null counts of the first columns that are not nested."""
+def file_statistics(metadata: pq.FileMetaData, without_nan: Collection[tuple[str, ...]] = ()) -> dict[str, Any]:
+    """Rows, and the bounds and null counts of the first columns and members of structs; lists and maps have none.
+
+    `without_nan` are the paths (names) of floats among which there is no NaN.
+    """
     lowest: dict[str, Any] = {}
     highest: dict[str, Any] = {}
-    nulls: dict[str, int] = {}
+    nulls: dict[str, Any] = {}
+    counted = 0
     schema, groups = metadata.schema, [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     for position in range(metadata.num_columns):
         declared = schema.column(position)
-        name = declared.path
-        if "." in name or declared.max_repetition_level:  # nested
+        path = declared.path.split(".")
+        # A part of the path with a dot in its name has fewer definition levels than the path seems to have parts.
+        if declared.max_repetition_level or (len(path) > 1 and declared.max_definition_level != len(path)):
             continue
-        if len(nulls) == MAX_COLUMNS:
+        if counted == MAX_COLUMNS:
             break
         chunks = [group.column(position) for group in groups]
         statistics = [chunk.statistics for chunk in chunks]
         count = _null_count(statistics)
         if count is None:
             continue
-        nulls[name] = count
+        counted += 1
+        _put(nulls, path, count)
+        if declared.physical_type in FLOATS and tuple(path) not in without_nan:
+            continue
         with suppress(OverflowError, ValueError):  # a time that Python cannot express
             if bounds := _bounds(chunks, statistics):
-                lowest[name], highest[name] = bounds
+                _put(lowest, path, bounds[0])
+                _put(highest, path, bounds[1])
     return {"numRecords": metadata.num_rows, "minValues": lowest, "maxValues": highest, "nullCount": nulls}
+
+
+def _put(statistics: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    """Note the value of a column, or of a member of a struct."""
+    for name in path[:-1]:
+        statistics = statistics.setdefault(name, {})
+    statistics[path[-1]] = value
 
 
 def _null_count(statistics: Sequence[pq.Statistics | None]) -> int | None:
@@ -71,10 +91,11 @@ def _bounds(chunks: Sequence[pq.ColumnChunkMetaData], statistics: Sequence[pq.St
         elif chunk.num_values > of_group.null_count:
             return None
     type_ = type(lows[0]) if lows else None
-    if type_ not in _BOUNDS or (type_ is datetime and lows[0].tzinfo is None):
+    if type_ not in _BOUNDS:
         return None
     low, high = _BOUNDS[type_]
-    return low(min(lows)), high(max(highs))
+    bounds = low(min(lows)), high(max(highs))
+    return None if type_ is float and not all(map(math.isfinite, bounds)) else bounds
 
 
 def _text_above(text: str) -> str:
@@ -84,8 +105,9 @@ def _text_above(text: str) -> str:
 
 
 def _instant(moment: datetime) -> str:
-    """A time in milliseconds, as Delta writes it; rounded down."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """A time in milliseconds, as Delta writes it, with a time zone or without; rounded down."""
+    moment = moment if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _instant_above(moment: datetime) -> str:
@@ -94,7 +116,10 @@ def _instant_above(moment: datetime) -> str:
 
 
 _BOUNDS: Final[dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
+    bool: (bool, bool),
     int: (int, int),
+    float: (float, float),
+    Decimal: (Decimal, Decimal),
     str: (lambda text: text[:MAX_TEXT], _text_above),
     date: (date.isoformat, date.isoformat),
     datetime: (_instant, _instant_above),

@@ -5,9 +5,10 @@ A commit is idempotent per table and batch: repeating it, completely or in part,
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -288,11 +289,7 @@ class ParquetFormat:
         return widens(old, new)
 
     def open(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> TableWriter:
-        return _ParquetWriter(path, schema, row_group_rows, self.statistics)
-
-    def statistics(self, metadata: pq.FileMetaData) -> str:  # noqa: ARG002
-        """What the log of a table says about the values of a file."""
-        return ""
+        return ParquetWriter(path, schema, row_group_rows)
 
     def count(self, path: Location) -> int:
         return int(pq.read_metadata(parquet_source(path)).num_rows)
@@ -332,18 +329,11 @@ class ParquetFormat:
         return Upkeep(place.name, len(self.files(place)))
 
 
-class _ParquetWriter:
-    """A Parquet file whose `statistics` are made by `summarise`."""
+class ParquetWriter:
+    """A Parquet file."""
 
-    def __init__(
-        self,
-        path: Location,
-        schema: pa.Schema,
-        row_group_rows: int | None,
-        summarise: Callable[[pq.FileMetaData], str],
-    ) -> None:
-        self._file, self._row_group_rows, self._summarise = open_output(path), row_group_rows, summarise
-        self._schema = schema
+    def __init__(self, path: Location, schema: pa.Schema, row_group_rows: int | None) -> None:
+        self._file, self._row_group_rows, self._schema = open_output(path), row_group_rows, schema
         self._writer: pq.ParquetWriter | None = None
         self._footers: list[pq.FileMetaData] = []
         self.size, self.statistics = 0, ""
@@ -356,11 +346,15 @@ class _ParquetWriter:
     def complete(self) -> None:
         if not self._footers:
             (self._writer or self._started(0)).close()
-            self.size, self.statistics = self._file.tell(), self._summarise(self._footers[0])
+            self.size, self.statistics = self._file.tell(), self._summary(self._footers[0])
 
     def close(self) -> None:
         self.complete()
         self._file.close()
+
+    def _summary(self, footer: pq.FileMetaData) -> str:  # noqa: ARG002
+        """What the log of a table says about the values of the file."""
+        return ""
 
     def _started(self, rows: int) -> pq.ParquetWriter:
         """Begin the file. Its first piece has so many rows, and mostly there is no other."""
@@ -372,6 +366,44 @@ class _ParquetWriter:
             use_dictionary=paths,
             metadata_collector=self._footers,
         )
+
+
+class SummarisedParquetWriter(ParquetWriter):
+    """A Parquet file whose statistics `summarise` makes from its footer, and from the paths of floats without NaN."""
+
+    def __init__(
+        self,
+        path: Location,
+        schema: pa.Schema,
+        row_group_rows: int | None,
+        summarise: Callable[[pq.FileMetaData, Collection[tuple[str, ...]]], str],
+    ) -> None:
+        super().__init__(path, schema, row_group_rows)
+        self._summarise = summarise
+        self._without_nan = {path for field in schema for path in _float_paths(field)}
+
+    def write(self, rows: pa.Table) -> None:
+        super().write(rows)
+        self._without_nan -= {path for path in self._without_nan if _may_have_nan(rows, path)}
+
+    def _summary(self, footer: pq.FileMetaData) -> str:
+        return self._summarise(footer, self._without_nan)
+
+
+def _may_have_nan(rows: pa.Table, path: tuple[str, ...]) -> bool:
+    """Whether NaN may be among some floats: their sum is NaN then, or if they are infinite."""
+    column = rows.column(path[0])
+    total = pc.sum(pc.struct_field(column, path[1:]) if len(path) > 1 else column).as_py()
+    return total is not None and math.isnan(total)
+
+
+def _float_paths(field: pa.Field) -> Iterator[tuple[str, ...]]:
+    """The names that lead to each float in a column, or in structs within it."""
+    if pa.types.is_struct(field.type):
+        for member in field.type:
+            yield from ((field.name, *path) for path in _float_paths(member))
+    elif pa.types.is_float32(field.type) or pa.types.is_float64(field.type):
+        yield (field.name,)
 
 
 def _text_paths(field: pa.Field, path: str = "") -> Iterator[str]:
