@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from extensions import load
+from pyiceberg.types import LongType
 
 from tests.landing.test_table_settings import PAID, Shop, event, registry
 from wirebook.landing.job import catalogue_of, load_catalog, run_settings
@@ -273,3 +274,47 @@ def test_column_that_must_have_a_value(shop: Shop, theirs: Any) -> None:
         pa.schema(theirs.loaded.schema().to_arrow()) if theirs.name == "delta" else theirs.loaded.schema().as_arrow()
     )
     assert not fields.field("n").nullable
+
+
+def nested_event(number: int, **data: Any) -> dict[str, Any]:
+    return event(PAID, number, o={"x": number}, **data)
+
+
+@pytest.mark.parametrize(
+    ("column", "new_name", "reason"),
+    [
+        ("n", "number", "its column 'n' was renamed to 'number': rename it back"),
+        ("n", None, "its column 'n' was dropped: add it to the table again"),
+        ("o.x", "y", "its column 'o.x' was renamed to 'o.y': rename it back"),
+        ("o.x", None, "its column 'o.x' was dropped: add it to the table again"),
+        ("o", "p", "its column 'o' was renamed to 'p': rename it back"),
+    ],
+)
+def test_iceberg_column_that_was_renamed_or_dropped_is_not_added_again(
+    shop: Shop, column: str, new_name: str | None, reason: str
+) -> None:
+    members = {"n": {"type": "integer"}, "o": {"type": "object", "properties": {"x": {"type": "integer"}}}}
+    catalogue = registry(PAID, properties=members)
+    named = {"tables": NAMED, "table_format": "iceberg"}
+    assert not shop.land(catalogue, nested_event(1), **named).problems
+    theirs = Iceberg(shop)
+    with theirs.loaded.update_schema() as update:
+        if new_name:
+            update.rename_column(column, new_name)
+        else:
+            update.delete_column(column)
+    columns = theirs.loaded.schema().column_names
+    [problem] = shop.land(catalogue, nested_event(2), **named).problems
+    assert problem.code == "table-set-aside"
+    assert reason in problem.message
+    assert theirs.loaded.schema().column_names == columns
+
+    with theirs.loaded.update_schema() as update:
+        if new_name:
+            parent, _, name = column.rpartition(".")
+            update.rename_column(f"{parent}.{new_name}" if parent else new_name, name)
+        else:
+            update.add_column(tuple(column.split(".")), LongType())
+    members["new"] = {"type": "integer"}
+    assert shop.land(registry(PAID, properties=members), nested_event(3, new=1), **named).recovered.total() == 1
+    assert sorted(theirs.loaded.scan().to_arrow()["ce_id"].to_pylist()) == ["1", "2", "3"]

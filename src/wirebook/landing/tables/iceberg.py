@@ -305,6 +305,7 @@ def _add(
     fields = {field.name: field for field in table.schema().fields}
     check_columns({name: field.required for name, field in fields.items()}, schema, traits)
     schema = pa.schema([_kept(column, fields.get(column.name), traits) for column in schema])
+    _check_lost_columns(table, schema)
     # By itself, `pyiceberg` would try again without looking whether another run has added the batch.
     table.metadata.properties["commit.retry.num-retries"] = "0"
     with table.transaction() as transaction:
@@ -332,6 +333,28 @@ def _add(
             transaction.append(rows, snapshot_properties=snapshot)
     for file in written:
         file.unlink()
+
+
+def _check_lost_columns(table: Table, schema: pa.Schema) -> None:
+    """Check that no column of the rows, or member of one, was renamed or dropped after Wirebook first wrote to the
+    table. If it were added again, its values would be in two columns, or those that were dropped would return: files
+    without field ids are read by the names of columns.
+
+    Raises: CommitFailed
+    """
+    from pyiceberg.catalog import Catalog  # noqa: PLC0415
+    from pyiceberg.schema import index_by_name  # noqa: PLC0415
+
+    current = table.schema()
+    lacking = index_by_name(Catalog._convert_schema_if_needed(schema)).keys() - index_by_name(current).keys()
+    if not lacking or BATCH not in table.properties:
+        return
+    earlier = {name: number for old in table.schemas().values() for name, number in index_by_name(old).items()}
+    lost = sorted(lacking & earlier.keys(), key=lambda name: (name.count("."), name))
+    if lost:
+        now = current.find_column_name(earlier[lost[0]])
+        change = f"renamed to '{now}': rename it back" if now else "dropped: add it to the table again"
+        raise CommitFailed(f"its column '{lost[0]}' was {change}")
 
 
 def _kept(column: pa.Field, field: NestedField | None, traits: TableTraits) -> pa.Field:
