@@ -21,6 +21,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables.all_formats import FORMATS
+from wirebook.landing.tables.formats import CommitFailed
 from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import WirebookError
 
@@ -221,6 +222,48 @@ def test_table_that_refuses_rows_does_not_block_the_others(workspace: Any) -> No
     assert workspace.land().recovered == {}
     assert not (workspace.to / "_wirebook" / "aside").exists()
     assert not [path for path in (workspace.to / "_wirebook" / "batches").iterdir() if path.name.count(".") > 1]
+
+
+def test_only_the_oldest_batch_of_a_table_that_takes_nothing_is_tried(
+    workspace: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[tuple[str, int]] = []
+    refused = {"a": 1, "b": 3}
+
+    def commit(place: TablePlace, batch: int, *arguments: Any) -> None:
+        tried.append((place.name, batch))
+        if batch >= refused.get(place.name, 99):
+            raise CommitFailed("a reason")
+        enter(place, batch, *arguments)
+
+    enter = FORMATS["parquet"].commit
+    monkeypatch.setattr(FORMATS["parquet"], "commit", commit)
+    for name in "12345":
+        workspace.write(name, lines(20, pad=name))
+        workspace.land()
+    target, home = Target(workspace.to), workspace.to / "_wirebook" / "batches"
+    assert target.set_aside() == {
+        "a": dict.fromkeys([1, 2, 3, 4, 5], "a reason"),
+        "b": dict.fromkeys([3, 4, 5], "a reason"),
+    }
+    tried.clear()
+    before = {path.name: path.stat().st_ino for path in home.iterdir()}
+    assert target.recover() == {}
+    assert tried == [("a", 1), ("b", 3)]
+    assert {path.name: path.stat().st_ino for path in home.iterdir()} == before
+    assert [problem.message for problem in target.problems] == [
+        f"the table '{table}' does not take its rows, which are set aside: a reason" for table in "ab"
+    ]
+
+    tried.clear()
+    refused["a"] = 3
+    del refused["b"]
+    assert target.recover() == {"a": 20, "b": 30}
+    assert tried == [("a", 1), ("b", 3), ("a", 2), ("a", 3), ("b", 4), ("b", 5)]
+    assert {table: [*batches] for table, batches in target.set_aside().items()} == {"a": [3, 4, 5]}
+    refused.clear()
+    assert target.recover() == {"a": 30}
+    assert not [path for path in home.iterdir() if path.name.endswith(".aside.json")]
 
 
 @pytest.mark.parametrize("transform", ["identity", "bucket[3]"])

@@ -306,8 +306,9 @@ class Target:
                 if folder.exists():  # else no table below it took its files
                     sync_folder(folder)
         self.at("tabled")
-        if again or self._blocked:
-            self._record_aside(manifest.batch, files)
+        blocked = {table: self._blocked[table] for table in sorted(self._blocked.keys() & files.keys())}
+        if blocked or again:
+            self._write_aside(manifest.batch, blocked)
         self.abandon(manifest.batch)
         if manifest.batch % PACK_SIZE == 0:
             self._manifests.pack(manifest.batch - PACK_SIZE)
@@ -318,16 +319,47 @@ class Target:
         for table_format in FORMATS.values():
             table_format.wait()
 
-    def _finish_aside(self, manifest: Manifest, traits_of: Callable[[TableEntry], TableTraits]) -> Counter[str]:
-        """Try the tables again whose files of a batch were set aside; returns the rows that have landed by table."""
-        names = self._read_aside(manifest.batch)
-        tables = self.tables()
-        files = {table: staged for table, staged in by_table(manifest.files) if table in names}
-        for table, staged in files.items():
-            entry = msgspec.structs.replace(tables[table], traits=traits_of(tables[table]))
-            self._enter(manifest, entry, staged, again=True)
-        self._record_aside(manifest.batch, files)
-        return self._landed(chain.from_iterable(files.values()))
+    def _finish_aside(self, traits_of: Callable[[TableEntry], TableTraits], *, but: set[int]) -> Counter[str]:
+        """Try the tables again whose files of batches, except some, were set aside; returns the rows that have landed
+        by table.
+
+        The oldest batch of each table is tried first, and the others only if it has entered the table. So a table that
+        still takes nothing costs the same, however many of its batches are set aside.
+        """
+        aside = {batch: reasons for batch, reasons in self._read_aside() if batch not in but}
+        oldest: dict[str, int] = {}
+        for batch, reasons in aside.items():
+            for table in reasons:
+                oldest.setdefault(table, batch)
+        landed: Counter[str] = Counter()
+        entries = self.tables() if aside else {}
+        for is_first in (True, False):
+            chosen = (
+                set(oldest.values())
+                if is_first
+                else {batch for batch, reasons in aside.items() if reasons.keys() - self._blocked.keys()}
+            )
+            for manifest in self._manifests.of(chosen) if chosen else ():
+                batch, reasons = manifest.batch, aside[manifest.batch]
+                tried = {
+                    table
+                    for table in reasons
+                    if table not in self._blocked and (not is_first or oldest[table] == batch)
+                }
+                files = {table: staged for table, staged in by_table(manifest.files) if table in tried}
+                for table, staged in files.items():
+                    entry = msgspec.structs.replace(entries[table], traits=traits_of(entries[table]))
+                    self._enter(manifest, entry, staged, again=True)
+                landed += self._landed(chain.from_iterable(files.values()))
+                left = {
+                    table: self._blocked.get(table, reason) if table in tried else reason
+                    for table, reason in reasons.items()
+                    if table not in tried or table in self._blocked
+                }
+                if left != reasons:
+                    self._write_aside(batch, left)
+                    aside[batch] = left
+        return landed
 
     def _landed(self, files: Iterable[StagedFile]) -> Counter[str]:
         """The rows of files whose tables have taken them, by table."""
@@ -361,29 +393,40 @@ class Target:
         elif kept:
             clear_aside(aside)
 
-    def _record_aside(self, batch: int, tables: Iterable[str]) -> None:
-        """Note which tables lack their files of a batch, or that none does."""
-        if blocked := {table: self._blocked[table] for table in sorted(self._blocked.keys() & set(tables))}:
-            self.records.write(_aside_name(batch), msgspec.json.encode(blocked))
+    def _write_aside(self, batch: int, reasons: Mapping[str, str]) -> None:
+        """Note which tables lack their files of a batch, and why, or that none does."""
+        if reasons:
+            self.records.write(_aside_name(batch), msgspec.json.encode(reasons))
         else:
             self.records.delete(_aside_name(batch))
 
-    def _read_aside(self, batch: int) -> dict[str, str]:
-        """The tables that lack their files of a batch, and why, if the record says so."""
-        noted = msgspec.json.decode(
-            self.records.location(_aside_name(batch)).read_bytes(), type=dict[str, str] | list[str]
-        )
-        return (
-            noted if isinstance(noted, dict) else dict.fromkeys(noted, "an earlier version did not record the reason")
-        )
+    def _read_aside(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """The tables that lack their files of a batch, and why, if the record says so, of each batch in ascending
+        order."""
+
+        def read(batch: int) -> bytes:
+            try:
+                return self.records.location(_aside_name(batch)).read_bytes()
+            except FileNotFoundError:  # a run has just finished the batch
+                return b"{}"
+
+        batches = sorted(self._numbers("aside.json"))
+        with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
+            contents = pool.map(read, batches) if isinstance(self.root, ObjectPath) else map(read, batches)
+            for batch, content in zip(batches, contents, strict=True):
+                noted = msgspec.json.decode(content, type=dict[str, str] | list[str])
+                if isinstance(noted, list):
+                    noted = dict.fromkeys(noted, "an earlier version did not record the reason")
+                yield batch, noted
 
     def set_aside(self) -> dict[str, dict[int, str]]:
-        """The batches whose files each table lacks, and why. Reads the records alone."""
+        """The batches whose files each table lacks, and why: what is wrong with the oldest one, which is tried first,
+        is what keeps all of them. Reads the records alone."""
         tables: dict[str, dict[int, str]] = {}
-        for batch in sorted(self._numbers("aside.json")):
-            with suppress(FileNotFoundError):  # a run has just finished the batch
-                for table, reason in self._read_aside(batch).items():
-                    tables.setdefault(table, {})[batch] = reason
+        for batch, reasons in self._read_aside():
+            for table, reason in reasons.items():
+                batches = tables.setdefault(table, {})
+                batches[batch] = next(iter(batches.values()), reason)
         return tables
 
     @property
@@ -409,14 +452,11 @@ class Target:
         Returns the rows that have landed by table.
         """
         self._blocked.clear()
-        begun, aside = self._begun(), self._numbers("aside.json")
-        landed: Counter[str] = Counter()
-        for manifest in self._manifests.of(begun | aside):
-            if manifest.batch in begun:
-                self.finish(manifest, again=True)
-                landed += self._landed(manifest.files)
-            elif manifest.batch in aside:
-                landed += self._finish_aside(manifest, traits_of)
+        begun = self._begun()
+        landed = self._finish_aside(traits_of, but=begun)
+        for manifest in self._manifests.of(begun):  # of the last batch
+            self.finish(manifest, again=True)
+            landed += self._landed(manifest.files)
         self.clear_staging()
         return landed
 
