@@ -23,7 +23,12 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
         ("file:///srv/my%20tables", "/srv/my tables"),
         ("FILE:/srv/tables", "/srv/tables"),
         ("file://localhost/srv", "/srv"),
-        (Path("s3://x"), Path("s3:/x").absolute()),
+        ("./s3:/x", Path("s3:/x").absolute()),
+        (Path("s3:/x").absolute(), Path("s3:/x").absolute()),
+        ("run:2026/x", Path("run:2026/x").absolute()),
+        (Path("run:/x"), Path("run:/x").absolute()),
+        (r"C:\x", Path(r"C:\x").absolute()),
+        ("C:/x", Path("C:/x").absolute()),
     ],
 )
 def test_place_is_a_path_or_a_file_url(place: str | Path, path: str | Path) -> None:
@@ -39,6 +44,8 @@ def test_place_is_a_path_or_a_file_url(place: str | Path, path: str | Path) -> N
         ("abfss://box@account.dfs.core.windows.net/a", "abfss://box@account.dfs.core.windows.net", "a"),
         ("hdfs://name:8020//user/me/", "hdfs://name:8020", "user/me"),
         ("HDFS://nameservice", "hdfs://nameservice", ""),
+        ("s3://lake/a@b", "s3://lake", "a@b"),
+        ("hdfs://name:8020/user/me@corp", "hdfs://name:8020", "user/me@corp"),
     ],
 )
 def test_url_of_an_object_store(place: str, bucket: str, key: str) -> None:
@@ -52,23 +59,78 @@ def test_url_of_an_object_store(place: str, bucket: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["hdfs:///x", "viewfs://name/x", "file://host/x", "x9+.-://y", "s3://", "s3://b/a?versionId=1"]
+    "place",
+    ["hdfs:///x", "viewfs://name/x", "file://host/x", "file://[x", "x9+.-://y", "s3://", "s3://b/a?v=1"],
 )
 def test_other_url_is_an_error(place: str) -> None:
     with pytest.raises(WirebookError, match="unsupported-store"):
         location_of(place)
 
 
-@pytest.mark.parametrize("place", ["s3://me:secret@lake/tables", "hdfs://me:secret@lake", "abfss://a:secret@b/c"])
-def test_password_is_not_in_the_error(place: str) -> None:
-    with pytest.raises(WirebookError) as error:
+@pytest.mark.parametrize(
+    "place",
+    [
+        "s3://me:secret@lake/tables",
+        "s3://AKIA:secret/XUt@lake/tables",
+        "s3://AKIA:1234/secret@lake/tables",
+        "s3://AKIA:12/se@cret/secret@lake/tables",
+        "s3://AKIA%3Asecret%40lake/tables",
+        "s3:/AKIA:secret/XUt@lake/tables",
+        Path("s3://AKIA:secret/XUt@lake/tables"),
+        "s3://lake:secret/tables",
+        "s3://lake/tables?sig=secret",
+        "hdfs://me:secret@lake",
+        "hdfs://me:secret/x@lake",
+        "abfss://a:secret@lake/c",
+        "abfss://a:secret/x@lake/c",
+        "abfss://c@lake:secret/x",
+        "abfss://c@lake.dfs.core.windows.net/x?sv=1&sig=secret",
+        "abfss://c@lake.dfs.core.windows.net/x#secret",
+        "https://lake/x?sig=secret",
+        "https://me:secret/x@lake/x",
+    ],
+)
+def test_secret_is_not_in_the_error(place: str | Path) -> None:
+    with pytest.raises(WirebookError, match="unsupported-store") as error:
         location_of(place)
     assert "secret" not in str(error.value)
-    assert "b/c" in str(error.value) or "lake" in str(error.value)
+    assert "secret" not in str(error.value.problems[0].hint)
+    assert "lake" in str(error.value) or "://AKIA" in str(error.value)
+
+
+def test_container_of_azure_is_in_the_error() -> None:
+    with pytest.raises(WirebookError, match=r"'abfss://c@lake\.dfs\.core\.windows\.net/x' names no folder"):
+        location_of("abfss://c@lake.dfs.core.windows.net/x?sig=secret")
 
 
 @pytest.mark.parametrize(
-    "arguments", [["land", "{captures}", "--to", "viewfs://lake/tables"], ["land", "x9://x", "--to", "t"]]
+    ("place", "hint"),
+    [
+        ("s3:/lake/t", "write it as s3://BUCKET/FOLDER; for a folder of that name, write './s3:/lake/t'"),
+        ("S3:lake", "write it as s3://BUCKET/FOLDER; for a folder of that name, write './S3:lake'"),
+        ("hdfs:/lake/t", "write it as hdfs://HOST:PORT/FOLDER; for a folder of that name, write './hdfs:/lake/t'"),
+        ("abfss:/x", "write it as abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER; for a folder"),
+        ("dbfs:/tmp/t", "S3, GCS or Azure; for a folder of that name, write './dbfs:/tmp/t'"),
+        ("run:/x", "S3, GCS or Azure; for a folder of that name, write './run:/x'"),
+        ("file:relative", "write it as file:///FOLDER; for a folder of that name, write './file:relative'"),
+        (Path("s3://lake/x"), "write it as a string, s3://BUCKET/FOLDER; for a folder of that name, write an absolute"),
+        (Path("dbfs:/x"), "S3, GCS or Azure; for a folder of that name, write an absolute path"),
+    ],
+)
+def test_place_like_a_url_is_refused_with_a_hint(place: str | Path, hint: str) -> None:
+    with pytest.raises(WirebookError, match="unsupported-store") as error:
+        location_of(place)
+    assert hint in str(error.value.problems[0].hint)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["land", "{captures}", "--to", "viewfs://lake/tables"],
+        ["land", "{captures}", "--to", "dbfs:/tmp/t"],
+        ["land", "x9://x", "--to", "t"],
+        ["land", "x9:/x", "--to", "t"],
+    ],
 )
 def test_unsupported_store_creates_nothing(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

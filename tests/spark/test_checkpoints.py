@@ -20,7 +20,7 @@ NO_SPARK: Any = None
         pytest.param("/var/lib/wirebook/orders", "/var/lib/wirebook/orders", id="path"),
         pytest.param("progress", "{here}/progress", id="relative-path"),
         pytest.param("run:2026/progress", "{here}/run:2026/progress", id="path-with-colon"),
-        pytest.param(Path("s3:/progress"), "{here}/s3:/progress", id="path-like-url"),
+        pytest.param("./s3:/progress", "{here}/s3:/progress", id="path-like-url"),
         pytest.param("file:/var/orders", "/var/orders", id="one-slash"),
         pytest.param("file:///var/orders", "/var/orders", id="three-slashes"),
         pytest.param("FILE://localhost/var/orders", "/var/orders", id="localhost"),
@@ -38,9 +38,34 @@ def test_folder_is_named_by_an_absolute_url(
     assert checkpoint_folder(url) == Path(expected.format(here=tmp_path))
 
 
-def test_file_url_of_another_machine_is_refused() -> None:
+@pytest.mark.parametrize(
+    "checkpoint",
+    ["file://other/progress", "file:progress", "s3:progress", Path("s3://lake/progress")],
+    ids=["another-machine", "relative-file", "relative-store", "path-of-a-url"],
+)
+def test_place_like_a_url_is_refused(checkpoint: AnyPath) -> None:
     with pytest.raises(WirebookError, match="unsupported-store"):
-        checkpoint_url(NO_SPARK, "file://other/progress")
+        checkpoint_url(NO_SPARK, checkpoint)
+
+
+@pytest.mark.parametrize(
+    "checkpoint", ["s3a://AKIA:secret/XUt@lake/progress", "S3N://AKIA:secret@lake", "wasbs://a:secret/x@lake/progress"]
+)
+def test_checkpoint_with_credentials_is_refused_without_them(checkpoint: str) -> None:
+    with pytest.raises(WirebookError, match="has credentials") as error:
+        checkpoint_url(NO_SPARK, checkpoint)
+    assert "secret" not in str(error.value)
+
+
+def test_folder_is_not_looked_for_below_a_url_that_only_spark_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    offsets = tmp_path / "hdfs:" / "progress" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.tmp").write_text("v1\n")
+    clear_unfinished("hdfs:/progress")
+    assert (offsets / ".0.tmp").exists()
 
 
 def test_unfinished_files_are_deleted_unless_a_batch_has_begun(tmp_path: Path) -> None:

@@ -7,7 +7,15 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from wirebook.landing.stores.locations import AnyPath, Location, files_in, local_path, location_of
+from wirebook.landing.stores.locations import (
+    AnyPath,
+    Location,
+    files_in,
+    local_path,
+    location_of,
+    masked_url,
+    refuse_credentials,
+)
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.hadoop import hadoop_url, has_file_system
@@ -20,7 +28,6 @@ __all__ = ["checkpoint_folder", "checkpoint_url", "clear_unfinished", "is_folder
 URL: Final = re.compile(r"(?i)(?!file:)[a-z][a-z0-9+.-]+:/")
 """The beginning of a URL of a store. Some have no host: ``hdfs:/folder``."""
 OF_FOLDERS: Final = "file://"
-CREDENTIALS: Final = re.compile(r"(?<=://)[^/@]*:[^/@]*@")
 
 
 def checkpoint_url(spark: SparkSession, checkpoint: AnyPath) -> str:
@@ -28,15 +35,16 @@ def checkpoint_url(spark: SparkSession, checkpoint: AnyPath) -> str:
 
     Hadoop does not decode URLs, so a folder with a space in its name has one in its URL, too.
 
-    Raises: unsupported-store if Spark cannot write to the store
+    Raises: unsupported-store if Spark cannot write to the store, and for URLs with credentials
     """
     text = str(checkpoint) if isinstance(checkpoint, ObjectPath) else fspath(checkpoint)
     if not isinstance(checkpoint, str | ObjectPath) or not URL.match(text):
         return f"{OF_FOLDERS}{local_path(checkpoint).absolute()}"
+    refuse_credentials(text)
     scheme, _, rest = text.partition(":")
     url = hadoop_url(f"{scheme.lower()}:{rest}")
     if not has_file_system(spark, url):
-        shown = CREDENTIALS.sub("", url)
+        shown = masked_url(url)
         message = (
             f"Spark cannot keep the progress of the query in '{shown}': it lacks Hadoop's file system for this store"
         )

@@ -8,7 +8,7 @@ import re
 from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -26,10 +26,12 @@ __all__ = [
     "is_file_system",
     "local_path",
     "location_of",
+    "masked_url",
     "move",
     "open_output",
     "open_source",
     "parquet_source",
+    "refuse_credentials",
     "size_and_time",
     "source_location",
 ]
@@ -38,42 +40,106 @@ Location: TypeAlias = Path | ObjectPath
 AnyPath: TypeAlias = str | PathLike[str] | ObjectPath
 """What callers may write for a location: a path, or a URL."""
 
-URL: Final = re.compile(r"(?i)file:/|[a-z][a-z0-9+.-]+://")
+URL: Final = re.compile(r"(?is)([a-z][a-z0-9+.-]+)://([^/?#]*)([^?#]*)(.*)")
+LIKE_URL: Final = re.compile(r"(?is)([a-z][a-z0-9+.-]+):(/*)(.*)")
+ADDRESS: Final = re.compile(r"(?:\[[^\]]*\]|[^:]*)(:\d*)?")
+"""The host of a URL, and its port if it has one."""
+AT: Final = re.compile("@|%40")
+FILE_URL: Final = re.compile(r"(?is)file:(?://(?:localhost)?(?=/)|(?!//))(/[^?#]*).*")
 STORES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "abfss": "abfss", "abfs": "abfs", "az": "az", "hdfs": "hdfs"}
 """The schemes of stores, each with the one that `obstore`, `hdfs-native` and `deltalake` know."""
+OTHER_STORES: Final = frozenset({
+    "adl", "azure", "cosn", "dbfs", "gcs", "maprfs", "obs", "ofs", "oss", "r2", "s3n", "swebhdfs", "viewfs", "wasb",
+    "wasbs", "webhdfs",
+})  # fmt: skip
+OF_AZURE: Final = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+"""Schemes whose URLs have a container before the ``@``."""
 
 
 def location_of(place: AnyPath) -> Location:
     """The file, folder or object at a path or URL. A colon alone makes no URL: ``run:2026`` is a folder.
 
-    Raises: WirebookError (unsupported-store for other schemes and for URLs with credentials, missing-extra)
+    What looks like the URL of a store and is none, such as ``s3:/lake`` or a `Path` of a URL, is refused, so that it
+    does not become a folder of this machine.
+
+    Raises: WirebookError (unsupported-store for these, for other schemes and for URLs with credentials, missing-extra)
     """
     if isinstance(place, ObjectPath):
         return place
-    text = fspath(place)
-    if not isinstance(place, str) or not URL.match(text):
-        path = Path(place)
-        return path.absolute() if ":" in text else path  # pyarrow takes a relative path with a colon for a URL
-    url = urlsplit(text)
-    scheme = url.scheme.lower()
-    if scheme == "file" and url.netloc.lower() in ("", "localhost"):
-        return Path(unquote(url.path))
-    shown = re.sub(r"(?<=://)[^/@]*@", "", text) if url.password is not None or not scheme.startswith("abfs") else text
+    text, is_path = fspath(place), not isinstance(place, str)
+    if not is_path and (url := FILE_URL.fullmatch(text)):
+        return Path(unquote(url[1]))
+    if like := LIKE_URL.fullmatch(text):
+        scheme = like[1].lower()
+        if scheme in {"file", *STORES, *OTHER_STORES} or (like[2] and not is_path):
+            return _object_of(text, scheme, is_path=is_path)
+    path = Path(place)
+    return path.absolute() if ":" in text else path  # pyarrow takes a relative path with a colon for a URL
+
+
+def _object_of(text: str, scheme: str, *, is_path: bool) -> ObjectPath:
+    """The object at a URL. Raises: unsupported-store, missing-extra"""
+    shown = masked_url(text)
+    url = None if is_path else URL.fullmatch(text)
+    folder = "an absolute path" if is_path else f"'./{shown}'"
+    folder = f"for a folder of that name, write {folder}"
     if scheme not in STORES:
-        message = f"'{shown}' is in a store that Wirebook does not read or write: '{url.scheme}'"
+        message = f"'{shown}' is in a store that Wirebook does not read or write: '{scheme}'"
         expected = f"a path, a file: URL, or a URL of {', '.join(STORES)}"
         hint = "use a folder, HDFS, or an object store of S3, GCS or Azure"
-        raise WirebookError(Problem("unsupported-store", message, expected=expected, hint=hint))
-    if url.password is not None or (url.username is not None and not scheme.startswith("abfs")):
-        of_s3, of_hdfs = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "HADOOP_USER_NAME, or in a Kerberos ticket"
-        hint = f"put credentials into the environment, as in {of_hdfs if scheme == 'hdfs' else of_s3}"
-        raise WirebookError(Problem("unsupported-store", f"the URL of '{shown}' has credentials", hint=hint))
-    if not url.netloc or url.query or url.fragment:
-        place, parts = ("HDFS", "HOST:PORT") if scheme == "hdfs" else ("a bucket", "BUCKET")
-        hint = f"write it as {scheme}://{parts}/FOLDER"
-        raise WirebookError(Problem("unsupported-store", f"'{shown}' names no folder of {place}", hint=hint))
+        if scheme == "file":
+            message = f"'{shown}' is not the URL of a file of this machine"
+            hint = "write it as file:///FOLDER"
+        raise WirebookError(Problem("unsupported-store", message, expected=expected, hint=f"{hint}; {folder}"))
+    refuse_credentials(text)
+    if url is None or not url[2] or url[4]:
+        store, parts = ("HDFS", "HOST:PORT") if scheme == "hdfs" else ("a bucket", "BUCKET")
+        parts = "CONTAINER@ACCOUNT.dfs.core.windows.net" if scheme in OF_AZURE else parts
+        hint = f"write it as {'a string, ' if is_path else ''}{scheme}://{parts}/FOLDER"
+        hint = hint if url else f"{hint}; {folder}"
+        raise WirebookError(Problem("unsupported-store", f"'{shown}' names no folder of {store}", hint=hint))
     library("hdfs_native" if scheme == "hdfs" else "obstore")
-    return _remote(STORES[scheme], url.netloc, re.sub("//+", "/", url.path).strip("/"))
+    return _remote(STORES[scheme], url[2], re.sub("//+", "/", url[3]).strip("/"))
+
+
+def refuse_credentials(url: str) -> None:
+    """Refuse the URL of a store that has credentials.
+
+    Secret keys of AWS contain slashes, so an ``@`` of the path ends credentials, too, if the host has a colon. HDFS is
+    the exception: its host has a port, and its URLs no passwords.
+
+    Raises: WirebookError (unsupported-store)
+    """
+    match = LIKE_URL.fullmatch(url)
+    if match is None:
+        return
+    scheme, (host, _, path) = match[1].lower(), match[3].partition("/")
+    user, at, address = unquote(host).rpartition("@")
+    port = ADDRESS.fullmatch(address)
+    is_container = scheme in OF_AZURE and ":" not in user
+    if (not at or is_container) and port and not (port[1] and "@" in unquote(path) and scheme != "hdfs"):
+        return
+    message = f"the URL of '{masked_url(url)}' has credentials" + (
+        "" if port or at else ", or a port that is no number"
+    )
+    of_s3, of_hdfs = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "HADOOP_USER_NAME, or in a Kerberos ticket"
+    hint = f"put credentials into the environment, as in {of_hdfs if scheme == 'hdfs' else of_s3}"
+    raise WirebookError(Problem("unsupported-store", message, hint=hint))
+
+
+def masked_url(url: str) -> str:
+    """A URL for messages, without what may be a secret: what precedes the last ``@``, a port that is no number and all
+    that follows it, the query and the fragment."""
+    match = LIKE_URL.fullmatch(re.split("[?#]", url, maxsplit=1)[0])
+    if match is None:
+        return url
+    *before, rest = AT.split(match[3])
+    if match[1].lower() in OF_AZURE and not any(":" in unquote(part) for part in before):
+        rest = match[3]
+    host = rest.partition("/")[0]
+    if not ADDRESS.fullmatch(unquote(AT.split(host)[-1])):
+        rest = f"{re.split(':|%3[aA]', host, maxsplit=1)[0]}:***"
+    return f"{match[1]}:{match[2]}{rest}"
 
 
 def _remote(scheme: str, host: str, key: str) -> ObjectPath:
