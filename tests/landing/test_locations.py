@@ -29,6 +29,8 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
         (Path("run:/x"), Path("run:/x").absolute()),
         (r"C:\x", Path(r"C:\x").absolute()),
         ("C:/x", Path("C:/x").absolute()),
+        ("~/x", Path("~/x").absolute()),
+        ("~", Path("~").absolute()),
     ],
 )
 def test_place_is_a_path_or_a_file_url(place: str | Path, path: str | Path) -> None:
@@ -147,3 +149,10 @@ def test_folder_of_tables_may_have_a_colon(tmp_path: Path, monkeypatch: pytest.M
     captures, catalogue = EXAMPLES / "captures", EXAMPLES / "bikes.xreg.json"
     assert run(["land", captures.as_uri(), "--catalog", str(catalogue), "--to", "run:2026", "--local", "--json"]) == 0
     assert (tmp_path / "run:2026" / "rides__started").is_dir()
+
+
+def test_home_directory_is_not_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    captures, catalogue = EXAMPLES / "captures", EXAMPLES / "bikes.xreg.json"
+    assert run(["land", str(captures), "--catalog", str(catalogue), "--to", "~/x", "--local", "--json"]) == 0
+    assert (tmp_path / "~" / "x" / "rides__started").is_dir()

@@ -21,6 +21,7 @@ NO_SPARK: Any = None
         pytest.param("progress", "{here}/progress", id="relative-path"),
         pytest.param("run:2026/progress", "{here}/run:2026/progress", id="path-with-colon"),
         pytest.param("./s3:/progress", "{here}/s3:/progress", id="path-like-url"),
+        pytest.param("~/progress", "{here}/~/progress", id="home-directory"),
         pytest.param("file:/var/orders", "/var/orders", id="one-slash"),
         pytest.param("file:///var/orders", "/var/orders", id="three-slashes"),
         pytest.param("FILE://localhost/var/orders", "/var/orders", id="localhost"),

@@ -74,7 +74,9 @@ def location_of(place: AnyPath) -> Location:
         if scheme in {"file", *STORES, *OTHER_STORES} or (like[2] and not is_path):
             return _object_of(text, scheme, is_path=is_path)
     path = Path(place)
-    return path.absolute() if ":" in text else path  # pyarrow takes a relative path with a colon for a URL
+    return (
+        path.absolute() if ":" in text or text.startswith("~") else path
+    )  # else for PyArrow a URL or the home directory
 
 
 def _object_of(text: str, scheme: str, *, is_path: bool) -> ObjectPath:
