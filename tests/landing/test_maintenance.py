@@ -20,8 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.types import IntegerType
 
+from tests.landing.test_table_formats import forbid
 from tests.landing.test_table_settings import BY_DAY, PAID, Shop, event, read, registry
 from tests.landing.workspace import Workspace
+from wirebook.cli.app import run
 from wirebook.landing.maintenance import UpkeepOptions, maintain
 from wirebook.landing.tables import iceberg_compaction
 from wirebook.landing.tables.formats import Upkeep
@@ -348,6 +350,7 @@ LANDER = """
 import sys
 from pathlib import Path
 from tests.landing.workspace import Workspace
+from wirebook.cli.app import run
 
 workspace = Workspace(Path(sys.argv[1]))
 for number in range(10):
@@ -441,3 +444,86 @@ def test_files_of_a_batch_that_the_next_run_finishes_stay(tmp_path: Path, bucket
     assert {upkeep.deleted for upkeep in maintain(str(remote.to), NOW)} == {0}
     assert remote.land().recovered.total() == 11
     remote.check_conserved(22)
+
+
+# -- tables that cannot be maintained ----------------------------------------------------------------------------------
+
+
+def map_columns(folder: Path) -> None:
+    """Give the columns of a Delta table a mapping, which `deltalake` does not support when it compacts."""
+    log = folder / "_delta_log"
+    entries = [msgspec.json.decode(line) for line in (log / f"{0:020}.json").read_bytes().splitlines()]
+    metadata = next(entry["metaData"] for entry in entries if "metaData" in entry)
+    schema = msgspec.json.decode(metadata["schemaString"])
+    for number, field in enumerate(schema["fields"], 1):
+        field["metadata"] |= {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": field["name"]}
+    count = str(len(schema["fields"]))
+    metadata["configuration"] = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": count}
+    metadata["schemaString"] = msgspec.json.encode(schema).decode()
+    actions = ({"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}, {"metaData": metadata})
+    commit = log / f"{len(list(log.glob('*.json'))):020}.json"
+    commit.write_bytes(b"\n".join(map(msgspec.json.encode, actions)) + b"\n")
+
+
+def damage(folder: Path) -> None:
+    log = folder / "_delta_log"
+    (log / f"{len(list(log.glob('*.json'))):020}.json").write_text("{broken\n")
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("change", "reason", "hint"),
+    [
+        (map_columns, "Column mapping is not supported", "'delta.columnMapping.mode' = 'none'"),
+        (forbid, "Unsupported table features required: [ClusteredTable", "create the table anew"),
+        (damage, "Json error: Encountered unexpected 'b' whilst parsing object", "correct the table"),
+    ],
+)
+def test_delta_table_that_cannot_be_maintained_does_not_block_the_others(
+    workspace: Any,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[Path], Any],
+    reason: str,
+    hint: str,
+    dry_run: bool,
+) -> None:
+    workspace.settings.table_format = "delta"
+    land_often(workspace, 2)
+    change(workspace.to / "a")
+    before = sorted((workspace.to / "a").rglob("*"))
+    done = upkeep_of(workspace, UpkeepOptions(0, dry_run=dry_run))
+    problem = done["a"].problem
+    assert problem is not None
+    assert (problem.code, problem.file) == ("unwritable-target", str(workspace.to / "a"))
+    assert problem.message.startswith(f"the table 'a' cannot be maintained: {reason}" if change != damage else "the")
+    assert problem.message.endswith(reason) or change != damage
+    assert hint in str(problem.hint)
+    assert sorted((workspace.to / "a").rglob("*")) == before
+    assert (done["a"].compacted, done["b"].compacted, done["b"].problem) == (0, 2, None)
+    assert run(["maintain", str(workspace.to), "--json"]) == 2
+    out, err = capsys.readouterr()
+    printed = json.loads(out)
+    assert [row["table"] for row in printed["tables"]] == ["b", "dead_letters"]
+    assert [problem["code"] for problem in printed["problems"]] == ["unwritable-target"]
+    assert "the table 'a' cannot be maintained" in err
+
+
+def test_iceberg_table_without_its_metadata_does_not_block_the_others(workspace: Any) -> None:
+    workspace.settings.table_format = "iceberg"
+    land_often(workspace, 2)
+    Path(iceberg_table(workspace).metadata_location.removeprefix("file://")).unlink()
+    done = upkeep_of(workspace)
+    assert done["a"].problem is not None
+    assert "the table 'a' cannot be maintained: FileNotFoundError" in done["a"].problem.message
+    assert (done["b"].compacted, done["b"].problem) == (2, None)
+
+
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+def test_dry_run_counts_the_files_of_each_partition(tmp_path: Path, table_format: str) -> None:
+    shop = Shop(tmp_path)
+    for number, days in enumerate(([1, 2], [2], [2, 3])):
+        events = [event(PAID, 10 * number + day, f"2026-11-0{day}T00:00:00Z") for day in days]
+        assert not shop.land(registry(PAID), *events, tables=BY_DAY, table_format=table_format).problems
+    [planned] = maintain(shop.to, UpkeepOptions(dry_run=True))
+    [done] = maintain(shop.to, UpkeepOptions())
+    assert (planned.compacted, done.compacted) == (3, 3)

@@ -5,13 +5,12 @@ Spec: docs/how-to/maintain.md
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from wirebook.cli.options import TablesArgument
-from wirebook.cli.output import print_json, print_table
+from wirebook.cli.output import print_json, print_problems, print_table
 
 FIGURES = ("files", "compacted", "deleted", "expired")
 
@@ -32,15 +31,21 @@ def maintain(  # noqa: PLR0917 (options)
     """Compact the tables of a folder, and delete files and versions that no reader needs.
 
     Delta Lake: compaction, a checkpoint of the log, and deletion of files, those of killed runs among them. Iceberg:
-    compaction, expiry of snapshots, and deletion of files. Plain Parquet: nothing. Landing can go on meanwhile.
+    compaction, expiry of snapshots, and deletion of files. Plain Parquet: nothing. Landing can go on meanwhile. If a
+    table cannot be maintained, the others still are, and the exit code is 2.
     """
     from wirebook.landing.maintenance import UpkeepOptions, maintain  # noqa: PLC0415
 
     options = UpkeepOptions(retain, target_size << 20, compact, dry_run)
-    done = [asdict(upkeep) for upkeep in maintain(folder, options, table or ())]
+    done = list(maintain(folder, options, table or ()))
+    problems = [upkeep.problem for upkeep in done if upkeep.problem]
+    rows = [{name: getattr(upkeep, name) for name in ("table", *FIGURES)} for upkeep in done if not upkeep.problem]
     if as_json:
-        print_json({"dry_run": dry_run, "tables": done})
-        return
-    print_table(("table", *FIGURES), [(row["table"], *(row[name] for name in FIGURES)) for row in done])
-    if dry_run:
-        print("nothing was changed (--dry-run)")
+        print_json({"dry_run": dry_run, "tables": rows, "problems": [problem.to_dict() for problem in problems]})
+    else:
+        print_table(("table", *FIGURES), [tuple(row.values()) for row in rows])
+        if dry_run:
+            print("nothing was changed (--dry-run)")
+    print_problems(problems)
+    if problems:
+        raise typer.Exit(2)

@@ -13,13 +13,15 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from wirebook.landing.report.show import find_table, tables_in
+from wirebook.landing.report.show import TableSummary, find_table
 from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.tables.all_formats import FORMATS
-from wirebook.landing.tables.formats import Upkeep, UpkeepOptions
-from wirebook.landing.tables.layout import DEAD_LETTERS
+from wirebook.landing.tables.delta_reasons import how_to_mend
+from wirebook.landing.tables.formats import CommitFailed, Upkeep, UpkeepOptions
+from wirebook.landing.tables.layout import DEAD_LETTERS, NO_DEFINITION, STAGED
 from wirebook.landing.tables.names import TablePlace
+from wirebook.problems import Problem, WirebookError
 
 __all__ = ["Upkeep", "UpkeepOptions", "maintain"]
 
@@ -30,22 +32,44 @@ def maintain(folder: AnyPath, options: UpkeepOptions, tables: Collection[str] = 
         for upkeep in maintain("tables/", UpkeepOptions(retain_hours=24)):
             print(upkeep.table, upkeep.compacted, upkeep.deleted)
 
-    Tables are maintained one after the other, each when its result is read from the iterator.
+    Tables are maintained one after the other, each when its result is read from the iterator. A table that cannot be
+    maintained has a `problem` in its result; the others are maintained.
 
-    Raises: WirebookError (no-target, unknown-table, missing-extra, store-failed)
+    Raises: WirebookError (no-target, unknown-table, missing-extra, store-failed, iceberg-catalog-failed)
     """
     root = location_of(folder)
     target = Target(root)
-    known = tables_in(root, with_staging=True)
-    chosen = [find_table(known, name) for name in tables] or known
+    if not target.exists:
+        raise WirebookError(Problem("no-target", f"'{folder}' is not a target folder: nothing has landed there"))
     table_format = FORMATS[target.format() or "parquet"]
+    table_format.check(root)
+    known = _tables(target)
+    chosen = [find_table(known, name) for name in tables] or known
     begun = target.unfinished_since()
     deletes = options.deletes and (begun is None or begun > options.retained_since(time.time()))
     for table in chosen:
         # A replay tells by the file of a dead letter with which settings it was matched.
         is_bound = table.name == DEAD_LETTERS and len(_settings_of_dead_letters(target)) > 1
         chosen_options = replace(options, compacts=options.compacts and not is_bound, deletes=deletes)
-        yield table_format.maintain(TablePlace(root, table.name), chosen_options)
+        place = TablePlace(root, table.name)
+        try:
+            upkeep = table_format.maintain(place, chosen_options)
+        except (CommitFailed, OSError) as error:
+            message = f"the table '{table.name}' cannot be maintained: {error}"
+            hint = f"{how_to_mend(table.name, str(error)) or 'correct the table'}; then run the command again"
+            problem = Problem("unwritable-target", message, file=str(place.folder), hint=hint)
+            upkeep = Upkeep(table.name, 0, problem=problem)
+        yield upkeep
+
+
+def _tables(target: Target) -> list[TableSummary]:
+    """The tables in which rows have landed, those without a definition last. Reads the records alone, because a table
+    may be damaged."""
+    entries, history = target.tables(), target.history()
+    names = {name for name, rows in history.rows.items() if rows} | ({STAGED} if history.staged else set())
+    last = {name: number for number, name in enumerate(NO_DEFINITION, 1)}
+    chosen = sorted(names, key=lambda name: (last.get(name, 0), name))
+    return [TableSummary(name, entries[name].xid if name in entries else None, ()) for name in chosen]
 
 
 def _settings_of_dead_letters(target: Target) -> set[tuple[object, ...]]:

@@ -28,7 +28,7 @@ from wirebook.landing.tables.formats import TableTraits
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-__all__ = ["APPLICATION", "LogEnd"]
+__all__ = ["APPLICATION", "WRITER_VERSION", "LogEnd"]
 
 APPLICATION: Final = "wirebook"
 """The name of the transactions, whose version is the number of the batch."""

@@ -79,7 +79,7 @@ HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 class CommitFailed(Exception):
-    """The transaction of a table failed."""
+    """A table cannot be read or changed: its transaction failed, or cannot be made."""
 
 
 class TableTraits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -162,7 +162,7 @@ class Upkeep:
     """What upkeep did to a table, or would do.
 
     Shape: `compacted` counts files that were replaced by larger ones, `deleted` files that no version needs any more,
-    and `expired` versions.
+    and `expired` versions. `problem` is why the table could not be maintained.
     """
 
     table: str
@@ -170,6 +170,7 @@ class Upkeep:
     compacted: int = 0
     deleted: int = 0
     expired: int = 0
+    problem: Problem | None = None
 
 
 class TableWriter(Protocol):
@@ -253,7 +254,7 @@ class TableFormat(Protocol):
     def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:
         """Do the upkeep that the format offers. Safe beside runs.
 
-        Raises: OSError, store-failed
+        Raises: OSError, CommitFailed, store-failed
         """
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -49,7 +50,7 @@ from wirebook.landing.tables.iceberg_catalog import (
 from wirebook.landing.tables.iceberg_orphans import delete_files, files_before, find_orphans
 from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import Problem, WirebookError
-from wirebook.problems.extras import library
+from wirebook.problems.extras import library, missing_extra
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -141,14 +142,16 @@ class IcebergFormat(ParquetFormat):
 
         Raises: also iceberg-catalog-failed
         """
-        table, folder, started = _load(place), place.folder, time.time()
-        if table is None:
-            return Upkeep(place.name, 0)
+        folder, started = place.folder, time.time()
         limit = options.retained_since(started)
-        files, is_kept = len(self.files(place)), table.properties.get("gc.enabled", "true").lower() == "false"
-        # Listed before the table is read again: what a commit adds meanwhile is then known to belong to the table.
-        listed = files_before(folder, limit) if options.deletes and not is_kept else {}
-        with catalog_failures(table.catalog.name):
+        with _upkeep_failures(place):
+            table = _load_as_it_is(place)
+            if table is None:
+                return Upkeep(place.name, 0)
+            files = len(list(table.scan().plan_files()))
+            is_kept = table.properties.get("gc.enabled", "true").lower() == "false"
+            # Listed before the table is read again: what a commit adds meanwhile is then known to belong to the table.
+            listed = files_before(folder, limit) if options.deletes and not is_kept else {}
             compacted = self._compact(place, options) if options.compacts else 0
             table, expired = (table, set[int]()) if is_kept else _expire(place, limit, dry_run=options.dry_run)
             orphans = find_orphans(table, listed, expired, limit) if listed else []
@@ -162,7 +165,7 @@ class IcebergFormat(ParquetFormat):
         """Replace small files by larger ones; returns how many are replaced, or would be."""
         from wirebook.landing.tables.iceberg_compaction import compact  # noqa: PLC0415 (an extra)
 
-        load = partial(_load, place)
+        load = partial(_load_as_it_is, place)
         return compact(load, place.folder, options, open_file=self.open, pauses=PAUSES, batch_property=BATCH)
 
 
@@ -193,7 +196,7 @@ def _expire(place: TablePlace, limit: int, *, dry_run: bool) -> tuple[Table, set
     from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415
 
     for pause in PAUSES:
-        table = _load(place)
+        table = _load_as_it_is(place)
         assert table is not None
         kept = {reference.snapshot_id for reference in table.refs().values()}
         until = {entry.snapshot_id: successor.timestamp_ms for entry, successor in pairwise(table.history())}
@@ -219,12 +222,40 @@ def _expire(place: TablePlace, limit: int, *, dry_run: bool) -> tuple[Table, set
 
 def _load(place: TablePlace) -> Table | None:
     """The table; None if nothing has landed in it. Raises: iceberg-catalog-failed"""
-    root, folder = place.root.absolute(), place.folder
-    if isinstance(folder, Path) and place_of(root) is None and not (root / "_wirebook" / "iceberg.db").exists():
+    if not _has_catalog(place.root.absolute()):
         return None
-    catalog = catalog_of(root)
-    with catalog_failures(catalog.name):
-        return catalog.load(place.name)
+    with catalog_failures(catalog_of(place.root.absolute()).name):
+        return _load_as_it_is(place)
+
+
+def _load_as_it_is(place: TablePlace) -> Table | None:
+    """The table; None if nothing has landed in it. Raises: those of `pyiceberg`"""
+    root = place.root.absolute()
+    return catalog_of(root).load(place.name) if _has_catalog(root) else None
+
+
+def _has_catalog(root: Location) -> bool:
+    """Whether the target at `root` has a catalogue."""
+    is_folder = isinstance(root, Path)
+    return not is_folder or place_of(root) is not None or (root / "_wirebook" / "iceberg.db").exists()
+
+
+@contextmanager
+def _upkeep_failures(place: TablePlace) -> Iterator[None]:
+    """Convert the exceptions of `pyiceberg`: those of the table, and those of a catalogue that does not answer.
+
+    Raises: CommitFailed, iceberg-catalog-failed, missing-extra
+    """
+    catalog = catalog_of(place.root.absolute())
+    try:
+        with catalog.outages():
+            yield
+    except (CommitFailed, WirebookError):
+        raise
+    except ImportError as error:
+        raise missing_extra(error) or CommitFailed(reason_of(catalog.name, error)) from error
+    except Exception as error:
+        raise CommitFailed(reason_of(catalog.name, error)) from error
 
 
 def _add_once(
