@@ -165,7 +165,7 @@ def test_set_aside_tables_are_named_with_their_reason(workspace: Any, capsys: py
     assert aside["a"]["batches"] == [2]
     assert "Unsupported table features required" in aside["a"]["reason"]
     assert run(["status", str(workspace.to)]) == 0
-    assert "[table-set-aside]; correct the table" in capsys.readouterr().err
+    assert "[table-set-aside]; create the table anew without the features clustering" in capsys.readouterr().err
     record = workspace.to / "_wirebook" / "batches" / "2.aside.json"
     record.write_text('["a"]')  # as an earlier version wrote it
     assert list(target_status(workspace.to).aside) == ["a"]

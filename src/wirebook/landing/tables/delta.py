@@ -7,7 +7,6 @@ Spec: docs/land.md#delta-lake; docs/decisions/0059
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -55,9 +54,8 @@ __all__ = ["DeltaFormat"]
 
 GUARDS: Final = {"delta.invariants", "delta.generationExpression"}
 """Metadata of columns whose values must be checked or computed."""
+CONSTRAINT: Final = "delta.constraints."
 NOT_OURS: Final = "it was not made by Wirebook. Name it in the settings of tables, so that the rows are added to it"
-COLOURS: Final = re.compile(r"\x1b\[\d+m\W?")
-"""What `deltalake` puts before the lines of its errors."""
 
 
 class DeltaFormat(ParquetFormat):
@@ -229,7 +227,7 @@ def _check_features(table: DeltaTable, *, compacts: bool) -> None:
 
 def _failure(folder: Location, error: Exception) -> Exception:
     """What a failed commit raises: a `DeltaError` is about the table; others are the store's, or of the system."""
-    reason = " ".join(COLOURS.sub("", str(error)).split())
+    reason = short_reason(error)
     if not isinstance(error, OSError):
         return CommitFailed(reason)
     if isinstance(folder, Path) or isinstance(error, (FileNotFoundError, PermissionError)):
@@ -300,6 +298,7 @@ def _append(
     Raises: CommitFailed, OSError, DeltaError
     """
     from deltalake import write_deltalake  # noqa: PLC0415
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     if not traits.is_named and table.transaction_version(APPLICATION) is None:
         raise CommitFailed(NOT_OURS)
@@ -328,10 +327,26 @@ def _append(
     table.update_incremental()
     parts = (part for rows in rows_in(written, columns, traits.day) for part in rows.to_batches())
     reader = pa.RecordBatchReader.from_batches(columns, parts)
-    write_deltalake(table, reader, mode="append", schema_mode="merge", **_commit_options(batch))
+    try:
+        write_deltalake(table, reader, mode="append", schema_mode="merge", **_commit_options(batch))
+    except DeltaError as error:
+        raise _violation(table, error) or error from error
     for file in written:
         file.unlink()
     return False
+
+
+def _violation(table: DeltaTable, error: Exception) -> CommitFailed | None:
+    """The failure if rows violate constraints of a table; None if `error` is another. The error names neither."""
+    configuration = table.metadata().configuration
+    constraints = [
+        f"{name.removeprefix(CONSTRAINT)} ({expression})"
+        for name, expression in configuration.items()
+        if name.startswith(CONSTRAINT)
+    ]
+    if "failed validation check" not in str(error) or not constraints:
+        return None
+    return CommitFailed(f"{short_reason(error)} Its constraints are: {', '.join(constraints)}")
 
 
 def _have_other_types(files: Mapping[Location, StagedFile], folder: Location, schema: pa.Schema) -> bool:
@@ -408,7 +423,7 @@ def _is_guarded(table: DeltaTable, traits: TableTraits) -> bool:
     own = [traits.day.column] if traits.day else []
     return (
         metadata.partition_columns != own
-        or any(name.startswith("delta.constraints.") for name in metadata.configuration)
+        or any(name.startswith(CONSTRAINT) for name in metadata.configuration)
         or any(not field.nullable or GUARDS & field.metadata.keys() for field in table.schema().fields)
     )
 
