@@ -272,6 +272,13 @@ def test_levels_that_a_rule_leaves_empty_get_a_name() -> None:
     assert settings.rule("/messagegroups/日本/messages/wirebook") == "message.wirebook"
 
 
+def test_levels_that_a_rule_would_begin_with_a_digit_get_a_prefix() -> None:
+    settings = read_table_settings({"defaults": {"name": "{group}.{message}"}})
+    assert settings.rule("/messagegroups/2026/messages/1st") == "t_2026.t_1st"
+    long = settings.rule(f"/messagegroups/a/messages/{'1' * 128}")
+    assert long == f"a.t_{'1' * 98}"
+
+
 def problems(tables: Any, shop: Shop | None = None) -> list[str]:
     use = partial(shop.land, registry(PAID, PLACED), event(PAID, 9), tables=tables) if shop else read_table_settings
     with pytest.raises(WirebookError) as raised:

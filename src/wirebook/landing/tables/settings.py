@@ -39,6 +39,8 @@ NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 PLACEHOLDERS: Final = ("group", "message")
 MAX_LEVELS: Final = 5
+DIGIT_PREFIX: Final = "t_"
+"""Precedes a level that a rule would begin with a digit."""
 
 
 class TableOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -103,7 +105,7 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
             return None
         group, message = name_parts(xid)
         made = (level.replace("{group}", group).replace("{message}", message) for level in rule.split("."))
-        return ".".join(level.lstrip("_")[:MAX_NAME_LENGTH] or "message" for level in made)
+        return ".".join(_as_level(level) for level in made)
 
     def with_names(self, own_name: Callable[[str], str]) -> TableSettings:
         """The settings with `own_name` of each name."""
@@ -188,6 +190,12 @@ def read_table_settings(settings: AnyTableSettings) -> TableSettings:
     if problems:
         raise WirebookError(*problems)
     return msgspec.convert(source.value or {}, TableSettings)
+
+
+def _as_level(text: str) -> str:
+    """A level of a name that begins with a letter."""
+    level = text.lstrip("_") or "message"
+    return (f"{DIGIT_PREFIX}{level}" if level[0].isdigit() else level)[:MAX_NAME_LENGTH]
 
 
 def _document(path: Path) -> Source:
