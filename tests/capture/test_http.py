@@ -17,7 +17,17 @@ import httpx
 import pytest
 from brokers import free_port
 
-from tests.capture.gateway import KILLS, Clients, GatewayProcess, captured, command, gateway, write_catalog
+from tests.capture.gateway import (
+    KILLS,
+    Clients,
+    GatewayProcess,
+    captured,
+    command,
+    gateway,
+    pending_bytes,
+    wait_until,
+    write_catalog,
+)
 from wirebook.catalog import Catalog
 from wirebook.landing.job import land
 from wirebook.landing.runs.local_runner import LocalRunner
@@ -189,6 +199,78 @@ def test_full_store_gets_503_and_nothing_is_acknowledged(catalog: Path, tmp_path
     with gateway(catalog, tmp_path / "to", "--endpoint", "/endpoints/hooks") as again:
         again.stop()
     assert [record["body"] for record in captured(tmp_path / "to")] == ["1"]
+
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def small(catalog: Path, tmp_path: Path) -> Iterator[tuple[GatewayProcess, str]]:
+    """A gateway with 16 MiB of memory, and its address of metrics."""
+    metrics = f"127.0.0.1:{free_port()}"
+    arguments = ["--endpoint", "/endpoints/hooks", "--memory", "16", "--metrics-address", metrics]
+    with gateway(catalog, tmp_path / "to", *arguments) as process:
+        yield process, metrics
+
+
+def begin_request(port: int, header: str, body: bytes) -> socket.socket:
+    """Send the head of a request and the first part of its body."""
+    client = socket.create_connection(("127.0.0.1", port), timeout=30)
+    client.sendall(f"POST /hooks HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n".encode() + body)
+    return client
+
+
+def status_of(client: socket.socket) -> int:
+    """The status of the response."""
+    with client, client.makefile("rb") as file:
+        return int(file.readline().split()[1])
+
+
+def test_bodies_that_do_not_fit_the_memory_get_503(
+    small: tuple[GatewayProcess, str], port: int, tmp_path: Path
+) -> None:
+    """Memory is reserved by `Content-Length`, and released when a client goes away or its message is durable."""
+    process, metrics = small
+    clients = [begin_request(port, f"Content-Length: {8 * MIB}", b"x") for _ in range(2)]
+    wait_until(lambda: pending_bytes(metrics) == 16 * MIB)
+    others = [begin_request(port, f"Content-Length: {8 * MIB}", b"x" * MIB) for _ in range(20)]
+    assert {status_of(client) for client in others} == {503}
+    refused = httpx.post(f"http://127.0.0.1:{port}/hooks", content=b"x", trust_env=False)
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+    clients[0].close()
+    wait_until(lambda: pending_bytes(metrics) == 8 * MIB)
+    late = begin_request(port, f"Content-Length: {8 * MIB + 1}", b"")
+    assert status_of(late) == 413
+    clients[1].sendall(b"x" * (8 * MIB - 1))
+    assert status_of(clients[1]) == 202
+    wait_until(lambda: pending_bytes(metrics) == 0)
+    assert process.stop()[0] == 0
+    assert [len(record["body"]) for record in captured(tmp_path / "to")] == [8 * MIB]
+
+
+def test_chunks_that_do_not_fit_the_memory_get_503(small: tuple[GatewayProcess, str], port: int) -> None:
+    process, metrics = small
+    chunk = b"100000\r\n" + b"x" * MIB + b"\r\n"  # its size is hexadecimal
+    clients = [begin_request(port, "Transfer-Encoding: chunked", chunk * 6) for _ in range(2)]
+    wait_until(lambda: pending_bytes(metrics) == 12 * MIB)
+    with begin_request(port, "Transfer-Encoding: chunked", chunk * 6) as third:
+        assert b" 503 " in (answer := third.recv(1000))
+        assert b"retry-after: 2\r\n" in answer
+        wait_until(lambda: pending_bytes(metrics) == 12 * MIB)
+    for client in clients:
+        client.sendall(b"0\r\n\r\n")
+        assert status_of(client) == 202
+    wait_until(lambda: pending_bytes(metrics) == 0)
+    process.stop()
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_body_larger_than_the_memory_is_captured_alone(catalog: Path, tmp_path: Path, port: int, chunked: bool) -> None:
+    with gateway(catalog, tmp_path / "to", "--endpoint", "/endpoints/hooks", "--memory", "1") as process:
+        content: Any = iter([b"x" * MIB] * 3) if chunked else b"x" * 3 * MIB
+        assert httpx.post(f"http://127.0.0.1:{port}/hooks", content=content, trust_env=False).status_code == 202
+        process.stop()
+    assert [len(record["body"]) for record in captured(tmp_path / "to")] == [3 * MIB]
 
 
 @pytest.mark.faults

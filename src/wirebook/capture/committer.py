@@ -59,6 +59,17 @@ class Committer:
         else:
             self._has_room.set()
 
+    def try_reserve(self, size: int, held: int = 0) -> bool:
+        """Reserve more bytes for a message that holds `held` bytes already, if they fit. Returns whether they do.
+
+        A message that is larger than the limit fits if nothing else is in memory.
+        """
+        others = self._status.pending_bytes - held
+        if others > 0 and others + held + size > self._limit:
+            return False
+        self.reserve(size)
+        return True
+
     def append(self, line: bytes) -> asyncio.Future[None]:
         """Add a line. The result is done when the line is durable; it is shared by a group, so do not cancel it."""
         self._lines.append(line)

@@ -187,47 +187,71 @@ class HttpReceiver:
     async def _capture(
         self, target: DeliveryTarget, scope: dict[str, Any], headers: dict[bytes, bytes], receive: Any, send: Any
     ) -> None:
-        """Capture a request, and answer it when it is durable. What was read is in memory until then."""
-        body, limit = bytearray(), target.options.max_body
+        """Capture a request, and answer it when it is durable."""
+        reason = await self._store(target, scope, headers, receive)
+        if reason is None:
+            target.status.acknowledged += 1
+            await reply(send, 202)
+            return
+        target.status.rejected[reason] += 1
+        if reason == "too-large":
+            text = f"a body has at most {target.options.max_body:,} bytes"
+            await reply_and_close(scope, receive, send, 413, text)
+        elif reason == "busy":
+            text = "the gateway has no memory for the message now"
+            await reply_and_close(scope, receive, send, 503, text, headers={"Retry-After": RETRY_AFTER})
+        elif reason == "timeout":
+            await reply(send, 503, "the message could not be stored in time", {"Retry-After": RETRY_AFTER})
+
+    async def _store(
+        self, target: DeliveryTarget, scope: dict[str, Any], headers: dict[bytes, bytes], receive: Any
+    ) -> str | None:
+        """Read a body and wait until its line is durable. Returns None, or the reason for which it was not stored.
+
+        The memory of the body is reserved before it is read: all of `Content-Length`, or else each part.
+        """
+        limit, body = target.options.max_body, bytearray()
         stated = headers.get(b"content-length", b"0")
-        is_too_large = stated.isdigit() and int(stated) > limit
+        reserved = int(stated) if stated.isdigit() else 0
+        if reserved > limit:
+            return "too-large"
+        if not self._committer.try_reserve(reserved):
+            return "busy"
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                more = not is_too_large
+                more = True
                 while more:
                     event = await receive()
                     if event["type"] == "http.disconnect":
-                        target.status.rejected["disconnected"] += 1
-                        return
-                    part = event.get("body", b"")
-                    body += part
-                    self._committer.reserve(len(part))
-                    is_too_large = len(body) > limit
-                    more = event.get("more_body", False) and not is_too_large
-                line = b"" if is_too_large else to_line(target.record_of(scope, bytes(body)))
-                is_too_large = is_too_large or len(line) > MAX_RECORD_BYTES
-                self._committer.reserve(-len(body))
+                        return "disconnected"
+                    body += event.get("body", b"")
+                    if len(body) > limit:
+                        return "too-large"
+                    if (missing := len(body) - reserved) > 0:
+                        if not self._committer.try_reserve(missing, reserved):
+                            return "busy"
+                        reserved += missing
+                    more = event.get("more_body", False)
+                line = to_line(target.record_of(scope, bytes(body)))
+                if len(line) > MAX_RECORD_BYTES:
+                    return "too-large"
                 body.clear()
-                if not is_too_large:
-                    target.status.count(line)
-                    await asyncio.shield(self._committer.append(line))
+                self._committer.reserve(-reserved)
+                reserved = 0
+                target.status.count(line)
+                await asyncio.shield(self._committer.append(line))
         except TimeoutError:
-            target.status.rejected["timeout"] += 1
-            await reply(send, 503, "the message could not be stored in time", {"Retry-After": RETRY_AFTER})
-            return
+            return "timeout"
         finally:
-            self._committer.reserve(-len(body))
-        if is_too_large:
-            target.status.rejected["too-large"] += 1
-            await refuse_body(scope, receive, send, f"a body has at most {limit:,} bytes")
-        else:
-            target.status.acknowledged += 1
-            await reply(send, 202)
+            self._committer.reserve(-reserved)
+        return None
 
 
-async def refuse_body(scope: dict[str, Any], receive: Any, send: Any, text: str) -> None:
-    """Answer 413, and close the connection."""
-    body = await start_reply(send, 413, text, {"Connection": "close"})
+async def reply_and_close(
+    scope: dict[str, Any], receive: Any, send: Any, status: int, text: str, *, headers: dict[str, str] | None = None
+) -> None:
+    """Answer a request whose body was not read completely, and close the connection."""
+    body = await start_reply(send, status, text, {"Connection": "close"} | (headers or {}))
     await send_before_close(scope, receive, send, body)
 
 

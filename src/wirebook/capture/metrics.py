@@ -61,7 +61,7 @@ class StatusCollector(Collector):
         yield CounterMetricFamily("wirebook_capture_durable", "Messages in segments.", value=status.messages)
         text = "Writes of segments that failed."
         yield CounterMetricFamily("wirebook_capture_write_failures", text, value=status.write_failures)
-        text = "Bytes in memory that are not durable."
+        text = "Bytes in memory that are not durable yet, or reserved for HTTP bodies."
         yield GaugeMetricFamily("wirebook_capture_pending_bytes", text, value=status.pending_bytes)
         text = "Seconds to make a group of messages durable."
         name = "wirebook_capture_write_seconds"
