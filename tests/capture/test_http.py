@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 import signal
 import socket
@@ -28,6 +29,7 @@ from tests.capture.gateway import (
     wait_until,
     write_catalog,
 )
+from wirebook.capture.endpoints import Credentials, credentials_of
 from wirebook.catalog import Catalog
 from wirebook.landing.job import land
 from wirebook.landing.runs.local_runner import LocalRunner
@@ -271,6 +273,54 @@ def test_body_larger_than_the_memory_is_captured_alone(catalog: Path, tmp_path: 
         assert httpx.post(f"http://127.0.0.1:{port}/hooks", content=content, trust_env=False).status_code == 202
         process.stop()
     assert [len(record["body"]) for record in captured(tmp_path / "to")] == [3 * MIB]
+
+
+def start_with_secrets(
+    catalog: Path, folder: Path, secrets: dict[str, Any], **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a gateway that is expected to fail."""
+    file = folder / "secrets.json"
+    file.write_text(json.dumps(secrets))
+    arguments = command(catalog, folder / "to", "--endpoint", "/endpoints/hooks", "--secrets", str(file))
+    return subprocess.run(
+        arguments, capture_output=True, text=True, env=os.environ | environment, timeout=30, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("xid", "hint"),
+    [
+        ("/endpoints/hook", "did you mean '/endpoints/hooks'?"),
+        ("hooks", "did you mean '/endpoints/hooks'?"),
+        ("/", "the endpoints of the catalogue: '/endpoints/hooks', '/endpoints/keyed'"),
+    ],
+)
+def test_secret_of_an_unknown_endpoint_is_an_error(catalog: Path, tmp_path: Path, xid: str, hint: str) -> None:
+    done = start_with_secrets(catalog, tmp_path, {"/endpoints/keyed": {"token": TOKEN}, xid: {"token": TOKEN}})
+    assert done.returncode == 2
+    assert f"'{xid}' in '{tmp_path / 'secrets.json'}' is not an endpoint of the catalogue" in done.stderr
+    assert "[bad-setting]" in done.stderr
+    assert hint in done.stderr
+    assert TOKEN not in done.stderr
+    assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize("token", ["", " \n"])
+def test_empty_token_is_an_error(catalog: Path, tmp_path: Path, token: str) -> None:
+    stored = start_with_secrets(catalog, tmp_path, {"/endpoints/hooks": {"token": token}})
+    assert stored.returncode == 2
+    assert f"'/endpoints/hooks' in '{tmp_path / 'secrets.json'}' has an empty token" in stored.stderr
+    variable = start_with_secrets(catalog, tmp_path, {}, WIREBOOK_HOOKS_TOKEN=token)
+    assert variable.returncode == 2
+    assert "the environment variable 'WIREBOOK_HOOKS_TOKEN' has an empty token" in variable.stderr
+    assert not (tmp_path / "to").exists()
+
+
+def test_other_empty_variables_count_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIREBOOK_HOOKS_PASSWORD", "")
+    stored = Credentials(username="ann", password=" of the file ", token=TOKEN)
+    credentials = credentials_of("/endpoints/hooks", {"/endpoints/hooks": stored})
+    assert credentials == stored
 
 
 @pytest.mark.faults

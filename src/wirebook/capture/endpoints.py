@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from wirebook.catalog import Catalog
 from wirebook.definitions.compile.uritemplate import PLACEHOLDER
+from wirebook.definitions.explain.similar_names import nearest_name
 from wirebook.definitions.lint.endpoint_options import OPTION_CHECKS
 from wirebook.definitions.normalize.preview import preview
 from wirebook.problems import Problem, WirebookError
@@ -218,9 +219,15 @@ ENVIRONMENT: Final = "WIREBOOK_{endpoint}_{member}"
 
 def credentials_of(xid: str, secrets: Mapping[str, Credentials]) -> Credentials:
     """Return the credentials of an endpoint: environment variables such as ``WIREBOOK_ORDERS_PASSWORD`` for
-    ``/endpoints/orders``, else those of the secrets file."""
+    ``/endpoints/orders``, else those of the secrets file.
+
+    Raises: WirebookError (``bad-setting``)
+    """
     stored = secrets.get(xid, Credentials())
     variables = {member: os.environ.get(variable_of(xid, member)) for member in MEMBERS}
+    if variables["token"] is not None:
+        name = variable_of(xid, "token")
+        variables["token"] = _stripped_token(variables["token"], f"the environment variable '{name}'", xid=xid)
     return Credentials(**{member: variables[member] or getattr(stored, member) for member in MEMBERS})
 
 
@@ -228,6 +235,33 @@ def variable_of(xid: str, member: str) -> str:
     """Return the name of the environment variable with a member of an endpoint's credentials."""
     endpoint = re.sub("[^A-Z0-9]", "_", xid.removeprefix("/endpoints/").upper())
     return ENVIRONMENT.format(endpoint=endpoint, member=member.upper())
+
+
+def _stripped_token(token: str, place: str, *, file: str | None = None, xid: str | None = None) -> str:
+    """Return a token without the whitespace around it, such as the last newline of a mounted secret.
+
+    Raises: WirebookError (``bad-setting``, if it is empty: ignoring it would let everyone in)
+    """
+    if not (stripped := token.strip()):
+        message, hint = f"{place} has an empty token", "set a token, or remove it"
+        raise WirebookError(Problem("bad-setting", message, file=file, xid=xid, hint=hint))
+    return stripped
+
+
+def check_secrets(secrets: Mapping[str, Credentials], catalog: Catalog, file: Path | None) -> None:
+    """Check that every entry of a secrets file is for an endpoint of the catalogue: those of a misspelt one would be
+    missing where they are needed.
+
+    Raises: WirebookError (``bad-setting``)
+    """
+    known = sorted(catalog.registry.endpoints)
+    for xid in secrets:
+        if xid not in catalog.registry.endpoints:
+            nearest = nearest_name(xid.rpartition("/")[2], (name.removeprefix("/endpoints/") for name in known))
+            names = ", ".join(f"'{name}'" for name in known[:10]) or "none"
+            hint = f"did you mean '/endpoints/{nearest}'?" if nearest else f"the endpoints of the catalogue: {names}"
+            message = f"'{xid}' in '{file}' is not an endpoint of the catalogue"
+            raise WirebookError(Problem("bad-setting", message, file=str(file), actual=xid, hint=hint))
 
 
 def read_secrets(file: Path | None) -> dict[str, Credentials]:
@@ -253,4 +287,6 @@ def read_secrets(file: Path | None) -> dict[str, Credentials]:
         if unknown := sorted(set(members) - set(MEMBERS)):
             message = f"'{xid}' in '{file}' has the unknown members {', '.join(map(repr, unknown))}"
             raise WirebookError(Problem("bad-setting", message, file=str(file), hint=f"use {', '.join(MEMBERS)}"))
+        if "token" in members:
+            members["token"] = _stripped_token(members["token"], f"'{xid}' in '{file}'", file=str(file))
     return {xid: Credentials(**members) for xid, members in value.items()}

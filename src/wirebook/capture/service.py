@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from wirebook.capture.committer import Committer
-from wirebook.capture.endpoints import Credentials, HttpOptions, ReceivedEndpoint, credentials_of
+from wirebook.capture.endpoints import Credentials, HttpOptions, ReceivedEndpoint
 from wirebook.capture.receiver import Receiver
 from wirebook.capture.segments import Sink
 from wirebook.capture.status import GatewayStatus
@@ -31,12 +31,12 @@ BROKER_RECEIVERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayOptions:
-    """Options of a gateway. `values` replace placeholders of endpoints, `secrets` are by XID, `memory` is in bytes,
+    """Options of a gateway. `values` replace placeholders of endpoints, `credentials` are by XID, `memory` is in bytes,
     and `http` the options of HTTP endpoints."""
 
     endpoints: Sequence[str]
     values: Mapping[str, str] = field(default_factory=dict)
-    secrets: Mapping[str, Credentials] = field(default_factory=dict)
+    credentials: Mapping[str, Credentials] = field(default_factory=dict)
     memory: int = 64 << 20
     metrics: tuple[str, int] | None = None
     interval: float = 10.0
@@ -114,7 +114,7 @@ class Gateway:
         options, receivers = self._options, list[Any]()
         targets: dict[tuple[str, int], list[Any]] = {}
         for xid in dict.fromkeys(options.endpoints):
-            credentials = credentials_of(xid, options.secrets)
+            credentials = options.credentials.get(xid, Credentials())
             endpoint = ReceivedEndpoint(self._catalog, xid, options.values, credentials)
             if endpoint.protocol == "HTTP":
                 from wirebook.capture.http import DeliveryTarget  # noqa: PLC0415 (each protocol has its libraries)

@@ -76,16 +76,26 @@ def capture(  # noqa: PLR0917 (options)
 
     Exit codes: 0 stopped by SIGTERM, 2 cannot run, 130 stopped by Ctrl-C.
     """
-    from wirebook.capture.endpoints import HttpOptions, read_secrets  # noqa: PLC0415 (other commands do not need the gateway)
+    from wirebook.capture.endpoints import (  # noqa: PLC0415 (other commands do not need the gateway)
+        HttpOptions,
+        check_secrets,
+        credentials_of,
+        read_secrets,
+    )
     from wirebook.capture.segments import SegmentFolder  # noqa: PLC0415
     from wirebook.capture.service import Gateway, GatewayOptions  # noqa: PLC0415
     from wirebook.landing.stores.locations import location_of  # noqa: PLC0415
     from wirebook.landing.stores.segments import ObjectSegments  # noqa: PLC0415
 
+    stored = read_secrets(secrets)
+    loaded = load_catalog(catalog)
+    for xid in endpoint:
+        loaded.check_endpoint(xid)
+    check_secrets(stored, loaded, secrets)
     options = GatewayOptions(
         endpoints=endpoint,
         values=pairs_of("--set", set_),
-        secrets=read_secrets(secrets),
+        credentials={xid: credentials_of(xid, stored) for xid in endpoint},
         memory=memory * MIB,
         metrics=address_of("--metrics-address", metrics_address),
         interval=seconds_of("--interval", interval),
@@ -99,9 +109,6 @@ def capture(  # noqa: PLR0917 (options)
     )
     note, show = _printers(progress)
     seconds = seconds_of("--segment-age", segment_age)
-    loaded = load_catalog(catalog)
-    for xid in endpoint:
-        loaded.check_endpoint(xid)
     folder = location_of(to)
     if isinstance(folder, Path):
         sink: SegmentFolder | ObjectSegments = SegmentFolder(
