@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -314,6 +315,41 @@ def test_empty_token_is_an_error(catalog: Path, tmp_path: Path, token: str) -> N
     assert variable.returncode == 2
     assert "the environment variable 'WIREBOOK_HOOKS_TOKEN' has an empty token" in variable.stderr
     assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize("token", ["a\nb", "a\x7fb", "tök€n"])
+def test_token_that_no_header_can_carry_is_an_error(catalog: Path, tmp_path: Path, token: str) -> None:
+    done = start_with_secrets(catalog, tmp_path, {"/endpoints/hooks": {"token": token}})
+    assert done.returncode == 2
+    assert (
+        "the token of '/endpoints/hooks' has characters that an HTTP header cannot carry [bad-setting]" in done.stderr
+    )
+    assert token not in done.stderr
+
+
+@pytest.mark.parametrize("place", ["environment", "file"])
+def test_token_is_accepted_in_the_header_and_percent_encoded_in_the_query(
+    catalog: Path, tmp_path: Path, port: int, place: str
+) -> None:
+    """The token is set with whitespace around it."""
+    token, file = "a+b/c%&=", tmp_path / "secrets.json"
+    file.write_text(json.dumps({"/endpoints/hooks": {"token": f" {token}\n"}} if place == "file" else {}))
+    env = {"WIREBOOK_HOOKS_TOKEN": f"{token}\r\n"} if place == "environment" else {}
+    arguments = ["--endpoint", "/endpoints/hooks", "--secrets", str(file)]
+    url = f"http://127.0.0.1:{port}/hooks"
+    with gateway(catalog, tmp_path / "to", *arguments, env=env) as process:
+        requests: list[dict[str, Any]] = [
+            {"url": url, "headers": {"Authorization": f"Bearer {token}"}},
+            {"url": f"{url}?a=1&access_token={quote(token, safe='')}&b=2"},
+            {"url": f"{url}?access_token={quote(token, safe='+/')}"},
+            {"url": f"{url}?access_token={quote(quote(token, safe=''), safe='')}"},
+            {"url": f"{url}?access_token="},
+        ]
+        statuses = [httpx.post(**request, trust_env=False).status_code for request in requests]
+        assert statuses == [202, 202, 202, 401, 401]
+        process.stop()
+    targets = [record["target"] for record in captured(tmp_path / "to")]
+    assert targets == ["/hooks", "/hooks?a=1&b=2", "/hooks"]
 
 
 def test_other_empty_variables_count_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_to_bytes
 
 import msgspec
 
@@ -40,6 +40,7 @@ GRACE_SECONDS: Final = 20
 BACKLOG: Final = 2048
 RETRY_AFTER: Final = "2"
 SECRET_HEADERS: Final = frozenset((b"authorization", b"proxy-authorization", b"cookie"))
+HEADER_TEXT: Final = re.compile("[ -~]*")
 TOKEN_PARAMETER: Final = "access_token"  # noqa: S105 (RFC 6750#2.3)
 
 
@@ -74,6 +75,10 @@ class DeliveryTarget:
         self.method = str(endpoint.option("method") or "POST").upper()
         self.path = unquote(address.uri.path).rstrip("/")
         self.token = endpoint.credentials.token
+        if self.token and not HEADER_TEXT.fullmatch(self.token):
+            message = f"the token of '{endpoint.xid}' has characters that an HTTP header cannot carry"
+            hint = "use printable ASCII characters"
+            raise WirebookError(Problem("bad-setting", message, xid=endpoint.xid, hint=hint))
         self.status = EndpointStatus(endpoint.xid, endpoint.protocol)
         self.limit = RateLimit(options.rate, asyncio.get_running_loop().time) if options.rate else None
         name, place = endpoint.option("apikeyname"), endpoint.option("apikeyin") or "header"
@@ -103,7 +108,7 @@ class DeliveryTarget:
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer":
             match = re.search(rb"(?:^|&)access_token=([^&]*)", query)
-            token = match[1] if match else b""
+            token = unquote_to_bytes(match[1]) if match else b""
         return hmac.compare_digest(token.strip(), self.token.encode())
 
     def record_of(self, scope: dict[str, Any], body: bytes) -> HttpMessage:
