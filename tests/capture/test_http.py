@@ -144,6 +144,15 @@ def test_webhook_handshake_names_the_allowed_origin_and_rate(running: GatewayPro
     assert good.headers["allow"] == "POST, OPTIONS"
 
 
+def test_asterisk_allows_every_origin(catalog: Path, tmp_path: Path, client: httpx.Client) -> None:
+    arguments = ["--endpoint", "/endpoints/hooks", "--allow-origin", "good.example", "--allow-origin", "*"]
+    with gateway(catalog, tmp_path / "to", *arguments):
+        answer = client.options("/hooks", headers={"WebHook-Request-Origin": "other.example"})
+        assert answer.headers["webhook-allowed-origin"] == "*"
+        assert answer.headers["webhook-allowed-rate"] == "*"
+        assert "webhook-allowed-origin" not in client.options("/hooks").headers
+
+
 def test_other_origins_get_no_permission_and_no_callback(running: GatewayProcess, client: httpx.Client) -> None:
     with socket.create_server(("127.0.0.1", 0)) as callback:
         url = f"https://127.0.0.1:{callback.getsockname()[1]}/confirm"

@@ -90,7 +90,7 @@ class Address:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
     """Options of the server. `listen` replaces host and port of the endpoint's address. `rate` is in requests per
-    second and endpoint, `max_body` in bytes. `origins` may send webhooks; empty: all."""
+    second and endpoint, `max_body` in bytes. `origins` may send webhooks; empty or `*`: all."""
 
     listen: tuple[str, int] | None = None
     max_body: int = 8 << 20

@@ -40,6 +40,7 @@ GRACE_SECONDS: Final = 20
 BACKLOG: Final = 2048
 RETRY_AFTER: Final = "2"
 SECRET_HEADERS: Final = frozenset((b"authorization", b"proxy-authorization", b"cookie"))
+ANY_ORIGIN: Final = "*"
 HEADER_TEXT: Final = re.compile("[ -~]*")
 TOKEN_PARAMETER: Final = "access_token"  # noqa: S105 (RFC 6750#2.3)
 
@@ -183,8 +184,9 @@ class HttpReceiver:
         """Answer the validation request of CloudEvents webhooks; any other OPTIONS gets the methods."""
         answer = {"Allow": f"{target.method}, OPTIONS"}
         origin = headers.get(b"webhook-request-origin", b"").decode("latin-1")
-        if origin and (not target.options.origins or origin.lower() in target.options.origins):
-            answer["WebHook-Allowed-Origin"] = origin
+        origins = target.options.origins
+        if origin and (not origins or ANY_ORIGIN in origins or origin.lower() in origins):
+            answer["WebHook-Allowed-Origin"] = ANY_ORIGIN if ANY_ORIGIN in origins else origin
             rate = target.options.rate
             answer["WebHook-Allowed-Rate"] = str(rate * 60) if rate else "*"  # requests per minute
         await reply(send, 200, "", answer)
