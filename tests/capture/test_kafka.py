@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from brokers import USERS, KafkaBroker, free_port
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -113,6 +114,50 @@ def test_full_memory_stops_reading(servers: str, tmp_path: Path) -> None:
         assert process.stop()[0] == 0
     assert [record["value"].rstrip("x") for record in captured(folder)] == [str(number) for number in range(1500)]
     assert committed(servers, tmp_path.name) == 1500
+
+
+def test_unreachable_broker_is_noted_once(tmp_path: Path) -> None:
+    """Two addresses fail many times in these seconds, with texts that differ."""
+    servers = [f"127.0.0.1:{free_port()}", f"localhost:{free_port()}"]
+    catalog = catalog_of("", tmp_path, endpoints=[{"bootstrap.servers": servers}])
+    with gateway(catalog, tmp_path / "to", *ARGUMENTS, "--progress", "none") as process:
+        time.sleep(5)
+        connection, down = sorted(process.stop()[1].splitlines())
+    assert connection.startswith("/endpoints/rides: connection failed: ")
+    assert connection.endswith("; trying again")
+    assert down == "/endpoints/rides: not receiving: 2/2 brokers are down; trying again"
+
+
+@pytest.mark.faults
+def test_each_outage_is_noted_once(kafka: KafkaBroker, servers: str, tmp_path: Path) -> None:
+    """The gateway is ready again when the broker is back, also if no message arrives."""
+    metrics, folder = f"127.0.0.1:{free_port()}", tmp_path / "to"
+
+    def is_ready() -> bool:
+        return httpx.get(f"http://{metrics}/readyz", trust_env=False).status_code == 200
+
+    arguments = [*ARGUMENTS, "--metrics-address", metrics, "--progress", "none"]
+    with gateway(catalog_of(servers, tmp_path), folder, *arguments) as process:
+        assert process.process.stderr
+        wait_for_note(process, "receiving 'rides'")
+        for _ in range(2):
+            kafka.kill()
+            try:
+                wait_until(lambda: not is_ready())
+                time.sleep(3)
+            finally:
+                kafka.start()
+            notes = [""]
+            while "receiving again" not in notes[-1]:
+                notes.append(process.process.stderr.readline())
+            assert len([note for note in notes if "brokers are down; trying again" in note]) == 1
+            assert len([note for note in notes if "connection failed" in note]) == 1
+            wait_until(is_ready)
+        producer = Producer({"bootstrap.servers": servers})
+        producer.produce("rides", b"1")
+        producer.flush()
+        wait_until(lambda: len(lines_in(folder)) == 1)
+        assert process.stop()[0] == 0
 
 
 @pytest.mark.faults

@@ -12,7 +12,9 @@ import asyncio
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
+from time import monotonic
 from typing import Any, Final
 
 import msgspec
@@ -34,6 +36,12 @@ MOST_BYTES: Final = 1 << 20
 POLL_SECONDS: Final = 0.2
 COMMIT_SECONDS: Final = 1.0
 REVOKE_SECONDS: Final = 30.0
+CHECK_SECONDS: Final = 1.0
+"""How long a broker has to answer whether it is back, and how often it is asked."""
+
+FORGET_SECONDS: Final = 60.0
+"""A failure that was not repeated for so long is over. librdkafka and the backoff repeat one more often."""
+
 QUEUE_KIBIBYTES: Final = 16 * 1024
 """Messages that librdkafka fetches ahead."""
 
@@ -73,12 +81,15 @@ class KafkaReceiver:
         self._thread = ThreadPoolExecutor(1, "wirebook-kafka")
         self._pending: set[asyncio.Future[None]] = set()
         self._durable: dict[tuple[str, int], int] = {}  # offsets to commit
+        self._failures: dict[tuple[str, int], float] = {}  # the last time of each kind, by event and error code
+        self._is_down = self._was_receiving = False
+        self._answers = 0  # of brokers since all of them were down
         self._line_bytes = MOST_BYTES  # of the largest of the last messages
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Receive until the gateway stops, then commit what is durable."""
         consumer = await self._call(self._connect)
-        backoff, committed = Backoff(), self._loop.time()
+        backoff, committed, checked = Backoff(), self._loop.time(), self._loop.time()
         try:
             while not stopping.is_set():
                 await first_of(self._committer.room(), stopping.wait())
@@ -87,6 +98,9 @@ class KafkaReceiver:
                 if self._loop.time() - committed >= COMMIT_SECONDS:
                     committed = self._loop.time()
                     await self._call(partial(self._commit, consumer))
+                if self._is_down and self._loop.time() - checked >= CHECK_SECONDS:
+                    await self._call(partial(self._check_brokers, consumer))
+                    checked = self._loop.time()
                 if any(message.error() is not None for message in messages):
                     await backoff.wait(stopping)
                 elif messages:
@@ -120,7 +134,9 @@ class KafkaReceiver:
 
     def _receiving(self, what: str) -> None:
         self.status.connections += 1
-        self.status.is_receiving, self.status.failure = True, None
+        self._recovered()
+        self._was_receiving = True
+        self.status.is_receiving = True
         self._note(f"receiving {what}")
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
@@ -138,13 +154,36 @@ class KafkaReceiver:
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
-            self.status.is_receiving = False
-        self._failed(error.str())
+            self.status.is_receiving, self._is_down, self._answers = False, True, 0
+            self._failed("not receiving", error)
+        else:  # of one broker; others may answer
+            self._failed("connection failed", error)
 
-    def _failed(self, text: str) -> None:
-        if text != self.status.failure:  # once, not for every attempt
-            self._note(text)
-        self.status.failure = text
+    def _failed(self, event: str, error: KafkaError) -> None:
+        """Note a failure once until it is over. Failures are compared by code: texts have addresses and times."""
+        now, kind = monotonic(), (event, error.code())
+        if now - self._failures.get(kind, -FORGET_SECONDS) >= FORGET_SECONDS:
+            self._note(f"{event}: {error.str()}; trying again")
+        self._failures[kind] = now
+        self.status.failure = error.str()
+
+    def _recovered(self) -> None:
+        self._is_down, self.status.failure = False, None
+        self._failures.clear()
+
+    def _check_brokers(self, consumer: Consumer) -> None:
+        """Ask whether a broker is back: librdkafka reports that none can be reached, but not that one can again.
+
+        The second answer counts, because errors from before the first one may still be queued.
+        """
+        with suppress(KafkaException):
+            consumer.list_topics(self._topic, timeout=CHECK_SECONDS)
+            self._answers += 1
+            if self._answers > 1:
+                self._recovered()
+                if self._was_receiving:
+                    self.status.is_receiving = True
+                    self._note("receiving again")
 
     def _capture(self, messages: list[Message]) -> None:
         offsets: dict[tuple[str, int], int] = {}
@@ -152,7 +191,7 @@ class KafkaReceiver:
         largest = 0
         for message in messages:
             if (error := message.error()) is not None:
-                self._failed(error.str())
+                self._failed("not receiving", error)
                 continue
             line = to_line(msgspec.structs.replace(record_of(message), received=received_now(), endpoint=self._xid))
             self.status.count(line)
@@ -185,7 +224,7 @@ class KafkaReceiver:
                 )
             except KafkaException as error:
                 self._durable = offsets | self._durable
-                self._failed(f"the offsets could not be committed: {error.args[0].str()}")
+                self._failed("the offsets could not be committed", error.args[0])
 
 
 def _security(endpoint: ReceivedEndpoint) -> dict[str, Any]:
