@@ -408,6 +408,48 @@ def test_killed_gateway_loses_nothing_that_it_wrote_to_a_store(
     assert (report.read, list(report.problems)) == (len(bodies), [])
 
 
+@pytest.mark.xdist_group("servers")
+def test_second_gateway_is_rejected_while_the_first_writes_to_a_store(
+    catalog: Path, tmp_path: Path, port: int, store: str
+) -> None:
+    folder = f"{store}/captured"
+    arguments = ["--endpoint", "/endpoints/hooks", "--linger", "0"]
+
+    def post(number: str) -> None:
+        assert httpx.post(f"http://127.0.0.1:{port}/hooks", content=number, trust_env=False).status_code == 202
+
+    with gateway(catalog, folder, *arguments) as process:
+        other = subprocess.run(
+            command(catalog, folder, *arguments, "--listen", "127.0.0.1:0"),
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert other.returncode == 2
+        assert f"(process {process.process.pid} on " in other.stderr
+        assert f"is writing to '{folder}' [target-locked]" in other.stderr
+        post("1")
+        process.process.kill()
+        process.process.wait()
+    with gateway(catalog, folder, *arguments) as process:  # the lease of a process that was killed is not waited for
+        post("2")
+        assert process.stop()[0] == 0
+    with gateway(catalog, folder, *arguments) as process:
+        post("3")
+        assert process.stop()[0] == 0
+    report = land(folder, Catalog.load(catalog), tmp_path / "tables", runner=LocalRunner())
+    assert (report.read, list(report.problems)) == (3, [])
+
+
+@pytest.mark.faults
+def test_gateway_that_was_replaced_ends(catalog: Path, port: int, bucket: str) -> None:
+    """As after a minute without an answer: the next lease exists when the first one is renewed."""
+    folder = f"{bucket}/captured"
+    with gateway(catalog, folder, "--endpoint", "/endpoints/hooks", "--linger", "0") as process:
+        (location_of(folder) / "_wirebook" / "leases" / "2.json").write_bytes(b"{}")
+        assert process.process.stderr
+        assert "has taken over" in process.process.stderr.read()
+        assert process.process.wait(60) == 2
+
+
 def test_store_that_cannot_be_written_is_an_error_at_the_start(catalog: Path, port: int, s3: str) -> None:
     arguments = ["--endpoint", "/endpoints/hooks", "--linger", "0"]
     process = subprocess.run(

@@ -30,8 +30,9 @@ IDENTITY_FILE: Final = ".wirebook-capture"
 
 
 class Sink(Protocol):
-    """Where the gateway writes. The methods are called from one thread. `identity` is stable as long as the data is;
-    brokers know the gateway by it. Messages wait for others for `linger_seconds`, where each write costs much."""
+    """Where the gateway writes. The methods are called from one thread; a WirebookError ends the gateway. `identity` is
+    stable as long as the data is; brokers know the gateway by it. Messages wait for others for `linger_seconds`, where
+    each write costs much."""
 
     identity: str
     linger_seconds: float
