@@ -12,7 +12,7 @@ import pytest
 
 from wirebook.catalog import Catalog
 from wirebook.landing.runs.engine import CatalogueEngine
-from wirebook.landing.sources.dataframes import Identity, are_events, identified_rows, input_columns
+from wirebook.landing.sources.dataframes import Identity, are_events, identified_rows, input_columns, missing_topic
 from wirebook.problems import WirebookError
 from wirebook.spark.matching import outcomes_of
 
@@ -41,6 +41,26 @@ def test_form_is_told_by_the_columns(available: list[str], chosen: dict[str, str
     columns = input_columns(available, chosen)
     assert columns.form == form
     assert {*columns.names.values()} <= {*available}
+
+
+@pytest.mark.parametrize(
+    ("available", "chosen", "beside"),
+    [
+        (["key", "value"], None, "'key'"),
+        (["Value", "Partition", "offset", "note"], None, "'Partition', 'offset'"),
+        (["value", "headers", "timestamp"], None, "'headers', 'timestamp'"),
+        (["value", "note"], None, None),
+        (["key", "value", "topic"], None, None),
+        (["key", "value"], {"value": "value"}, None),
+    ],
+)
+def test_kafka_columns_without_topic_are_a_warning(
+    available: list[str], chosen: dict[str, str] | None, beside: str | None
+) -> None:
+    problems = missing_topic(input_columns(available, chosen), available, chosen)
+    assert [problem.severity for problem in problems] == ["warning"] * (beside is not None)
+    for problem in problems:
+        assert f"the columns 'value' and {beside}, but no 'topic', so its rows are read as lines" in problem.message
 
 
 @pytest.mark.parametrize(

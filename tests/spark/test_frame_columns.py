@@ -116,6 +116,25 @@ def land_stream():
 
 results["land stream"], results["batches"] = warned(land_stream)
 
+# -- a missing topic
+def without_topic(source):
+    return source.selectExpr("cast(key as string)", "value")
+
+texts = frame({"key": "'k'", "value": "event", "topic": "'t'"})
+texts.write.parquet(str(folder / "keyed"))
+keyed, to = without_topic(texts), folder / "keyed tables"
+stream = without_topic(spark.readStream.schema(texts.schema).parquet(str(folder / "keyed")))
+trigger = {"availableNow": True}
+results["without topic"] = [warned(call)[0] for call in (
+    lambda: match(keyed, catalogue), lambda: match(stream, catalogue),
+    lambda: land(stream, catalogue, to, name="a", trigger=trigger).awaitTermination())]
+issued, report = warned(lambda: land_batch(keyed, 1, catalogue, to, query="q"))
+results["without topic"].append(issued)
+results["topic problems"] = [str(p.severity) for p in report.problems]
+results["lines on purpose"] = [warned(call)[0] for call in (
+    lambda: match(keyed, catalogue, columns={"value": "value"}),
+    lambda: land_batch(keyed, 2, catalogue, to, query="q", columns={"value": "value"}))]
+
 # -- matching streams
 def streamed(source, number, **options):
     matched = match(source, catalogue, **options)
@@ -199,6 +218,16 @@ def test_missing_headers_are_a_warning_at_the_call(results: dict[str, Any]) -> N
 def test_missing_headers_of_a_stream_are_one_warning(results: dict[str, Any]) -> None:
     assert results["land stream"] == results["match"]
     assert results["batches"] > 1
+
+
+def test_missing_topic_is_a_warning_of_every_function(results: dict[str, Any]) -> None:
+    for issued in results["without topic"]:
+        ((message, file),) = issued
+        assert file == "<string>"
+        assert "the columns 'value' and 'key', but no 'topic'" in message
+        assert "to read lines, map the column, as in columns={'value': 'value'}" in message
+    assert results["topic problems"] == ["warning"]
+    assert results["lines on purpose"] == [[], []]
 
 
 def test_streaming_frame_matches_as_the_same_rows_of_a_batch(results: dict[str, Any]) -> None:

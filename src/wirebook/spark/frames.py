@@ -14,14 +14,14 @@ from wirebook.catalog import Catalog
 from wirebook.landing.runs.frame_task import FrameInput, run_frame_task
 from wirebook.landing.runs.task import Job, TaskResult
 from wirebook.landing.sources.column_types import ColumnType, check_types
-from wirebook.landing.sources.dataframes import InputColumns, input_columns
+from wirebook.landing.sources.dataframes import InputColumns, input_columns, missing_topic
 from wirebook.problems import Problem
 from wirebook.spark.runner import collect_whole, spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["frame_columns", "missing_headers", "run_frame", "warn"]
+__all__ = ["frame_columns", "missing_columns", "run_frame", "warn"]
 
 
 def frame_columns(frame: DataFrame, chosen: Mapping[str, str] | None) -> InputColumns:
@@ -36,11 +36,18 @@ def frame_columns(frame: DataFrame, chosen: Mapping[str, str] | None) -> InputCo
     return inputs
 
 
-def missing_headers(inputs: InputColumns, chosen: Mapping[str, str] | None, catalog: Catalog) -> list[Problem]:
-    """A warning if Kafka messages come without the headers by which the catalogue recognises messages.
+def missing_columns(
+    frame: DataFrame, inputs: InputColumns, chosen: Mapping[str, str] | None, catalog: Catalog
+) -> list[Problem]:
+    """A warning if Kafka messages come without the headers by which the catalogue recognises messages, or without the
+    topic, so that they are read as lines.
 
     A caller who maps columns has chosen which ones to read, so there is no warning.
     """
+    return missing_topic(inputs, frame.columns, chosen) or _missing_headers(inputs, chosen, catalog)
+
+
+def _missing_headers(inputs: InputColumns, chosen: Mapping[str, str] | None, catalog: Catalog) -> list[Problem]:
     is_complete = inputs.form != "kafka" or "headers" in inputs.names or chosen is not None
     if is_complete or not any(_needs_headers(message.attributes) for message in catalog.registry.messages.values()):
         return []

@@ -25,7 +25,7 @@ from wirebook.landing.sources.dataframes import Identity
 from wirebook.landing.stores.locations import Location, location_of
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.checkpoints import checkpoint_url, clear_unfinished
-from wirebook.spark.frames import frame_columns, missing_headers, run_frame, warn
+from wirebook.spark.frames import frame_columns, missing_columns, run_frame, warn
 from wirebook.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _land_frame(
     loaded = job.load_catalog(catalog)
     settings = job.run_settings(loaded, None, options)
     target = to if isinstance(to, Target) else Target(location_of(to))
-    problems = missing_headers(inputs, columns, loaded)
+    problems = missing_columns(frame, inputs, columns, loaded)
     warn(problems, stacklevel=3)
     report = land_frame(settings, partial(run_frame, rows), source, job.catalogue_of(loaded), target)
     report.problems += problems
@@ -228,7 +228,7 @@ def _land_stream(
         raise WirebookError(Problem("frame-identity", message, hint=hint))
     columns = options.get("columns")
     inputs, loaded = frame_columns(frame, columns), job.load_catalog(catalog)
-    warn(missing_headers(inputs, columns, loaded), stacklevel=3)
+    warn(missing_columns(frame, inputs, columns, loaded), stacklevel=3)
     options["columns"] = inputs.names  # the same for each batch, which needs no further warning
     if checkpoint is None:
         checkpoint = _default_checkpoint(location_of(to), name)

@@ -24,7 +24,7 @@ from wirebook.landing.sources.dataframes import InputColumns, chunks_of, input_c
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, TableLayout
 from wirebook.landing.tables.reference_rows import dead_letter
 from wirebook.problems import Problem, WirebookError
-from wirebook.spark.frames import frame_columns, missing_headers, warn
+from wirebook.spark.frames import frame_columns, missing_columns, warn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,7 +75,7 @@ def match(
     if endpoint is not None:
         loaded.check_endpoint(endpoint)
     inputs = frame_columns(frame, columns)
-    warn(missing_headers(inputs, columns, loaded), stacklevel=2)
+    warn(missing_columns(frame, inputs, columns, loaded), stacklevel=2)
     _check_added(frame.columns, prefix)
     document = orjson.dumps(loaded.registry.document)
     options = {"endpoint": endpoint, "match": loaded.options}

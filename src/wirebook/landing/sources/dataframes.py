@@ -29,7 +29,7 @@ from wirebook.bindings.capture import EXPECTED
 from wirebook.landing.chunks import Chunk, Numbers
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["Identity", "InputColumns", "chunks_of", "form_of", "identified_rows", "input_columns"]
+__all__ = ["Identity", "InputColumns", "chunks_of", "form_of", "identified_rows", "input_columns", "missing_topic"]
 
 VALUE: Final = "value"
 CAPTURE_COLUMNS: Final = ("protocol", *(name for name in EXPECTED if "." not in name))
@@ -96,6 +96,24 @@ def input_columns(available: Sequence[str], chosen: Mapping[str, str] | None = N
 def form_of(names: Container[str]) -> str | None:
     """The form of a DataFrame that has columns with these names, or None."""
     return next((form for form, (required, _) in FORMS.items() if all(name in names for name in required)), None)
+
+
+def missing_topic(
+    inputs: InputColumns, available: Sequence[str], chosen: Mapping[str, str] | None = None
+) -> list[Problem]:
+    """A warning if the columns look like those of Kafka messages without the topic, which are read as lines.
+
+    `available` has the names of all columns. A caller who maps columns has chosen to read lines: there is no warning.
+    """
+    beside = [name for name in available if name.casefold() in {*KAFKA_COLUMNS} - {VALUE, "topic"}]
+    if inputs.form != "lines" or chosen is not None or not beside:
+        return []
+    message = (
+        f"the DataFrame has the columns 'value' and {_quoted(beside)}, but no 'topic', so its rows are read as lines "
+        "of events or captures, and not as Kafka messages"
+    )
+    hint = f"keep the column 'topic' of the Kafka source; to read lines, map the column, as in columns={inputs.names}"
+    return [Problem("missing-headers", message, expected="topic", actual=[*available], hint=hint)]
 
 
 def _check_single(available: Sequence[str], used: Sequence[str]) -> None:
