@@ -94,6 +94,13 @@ results["refused"] = [failure(call) for call in (
 results["begun"] = to.exists()
 results["twice"] = failure(lambda: match(frame(kafka).select("value", "topic", "topic"), catalogue))
 
+lines = {"value": "event"}
+months = lines | {"months": "make_interval(1)", "list": "array(interval '1' year)", "days": "interval '1' day"}
+results["intervals"] = failure(lambda: match(frame(months), catalogue))
+results["same names"] = failure(lambda: match(frame(lines | {"x": "1", "X": "2"}), catalogue))
+carried = frame(months | {name: f"cast({months[name]} as string)" for name in ("months", "list")})
+results["carried"] = match(carried, catalogue).select("outcome", "months").collect()
+
 # -- missing headers
 bare = frame({name: expression for name, expression in kafka.items() if name != "headers"}, 3)
 bare.write.parquet(str(folder / "bare"))
@@ -201,6 +208,17 @@ def test_every_function_for_frames_checks_the_types(results: dict[str, Any]) -> 
 
 def test_columns_of_one_name_are_refused(results: dict[str, Any]) -> None:
     assert results["twice"] == [["frame-columns", "the DataFrame has several columns of the name 'topic'"]]
+
+
+def test_columns_that_spark_cannot_pass_to_python_are_refused(results: dict[str, Any]) -> None:
+    cannot = "which Spark cannot pass to Python"
+    assert results["intervals"] == [
+        ["frame-columns", f"column 'months' has the type interval, {cannot}"],
+        ["frame-columns", f"column 'list' has the type array<interval year>, {cannot}"],
+    ]
+    message = f"the DataFrame has several columns of one name, {cannot}: ['x', 'X']"
+    assert results["same names"] == [["frame-columns", message]]
+    assert results["carried"] == [["matched", "1 years"]]
 
 
 def test_missing_headers_are_a_warning_at_the_call(results: dict[str, Any]) -> None:

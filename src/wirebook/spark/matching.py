@@ -75,6 +75,7 @@ def match(
     if endpoint is not None:
         loaded.check_endpoint(endpoint)
     inputs = frame_columns(frame, columns)
+    _check_carried(frame)
     warn(missing_columns(frame, inputs, columns, loaded), stacklevel=2)
     _check_added(frame.columns, prefix)
     document = orjson.dumps(loaded.registry.document)
@@ -92,6 +93,30 @@ def match(
     for field in added.fields:
         field.name = prefix + field.name
     return frame.mapInArrow(run, StructType([*frame.schema.fields, *added.fields]))
+
+
+def _check_carried(frame: DataFrame) -> None:
+    """Check that Spark can pass all columns to Python and back. Raises: frame-columns"""
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+    from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415
+
+    is_exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    folded = [name if is_exact else name.casefold() for name in frame.columns]
+    problems = []
+    if repeated := [name for name, key in zip(frame.columns, folded, strict=True) if folded.count(key) > 1]:
+        message = f"the DataFrame has several columns of one name, which Spark cannot pass to Python: {repeated}"
+        hint = "drop all but one of them, or rename them before, as in frame.toDF(...)"
+        problems.append(Problem("frame-columns", message, actual=repeated, hint=hint))
+    for field in frame.schema.fields:
+        try:
+            to_arrow_type(field.dataType)
+        except PySparkException:
+            name, type_ = field.name, field.dataType.simpleString()
+            message = f"column '{name}' has the type {type_}, which Spark cannot pass to Python"
+            hint = f"cast it, as in frame.withColumn('{name}', frame['{name}'].cast('string')), or drop it"
+            problems.append(Problem("frame-columns", message, actual=type_, hint=hint))
+    if problems:
+        raise WirebookError(*problems)
 
 
 def _check_added(names: Iterable[str], prefix: str) -> None:
