@@ -140,8 +140,10 @@ def test_missing_part_is_named_by_its_pointer(
 
 
 def test_other_protocol_is_refused() -> None:
-    problem = failure({}, protocol="NATS")
+    problem = failure({}, protocol="HTTP")
     assert (problem.code, problem.pointer) == ("not-receivable", "/endpoints/orders/protocol")
+    assert "only endpoints of Kafka, and of NATS with JetStream, can be streamed" in problem.message
+    assert "`wirebook capture`" in str(problem.hint)
 
 
 @pytest.mark.parametrize(

@@ -103,8 +103,13 @@ def kafka_source(catalog: Catalog, endpoint: ReceivedEndpoint, overrides: Mappin
     bad-setting
     """
     if family(endpoint.protocol) != "KAFKA":
-        message = f"'{endpoint.xid}' has the protocol {endpoint.protocol}; only KAFKA can be streamed"
-        raise endpoint.problem("not-receivable", "protocol", message, "KAFKA", endpoint.protocol)
+        message = (
+            f"'{endpoint.xid}' has the protocol {endpoint.protocol}; only endpoints of Kafka, and of NATS with "
+            "JetStream, can be streamed"
+        )
+        hint = "receive its messages with `wirebook capture`, and land them with `wirebook land --follow`"
+        error = endpoint.problem("not-receivable", "protocol", message, ["KAFKA", "NATS"], endpoint.protocol)
+        raise WirebookError(replace(error.problems[0], hint=hint))
     for name in overrides.keys() & OWN_SETTINGS.keys():
         raise WirebookError(Problem("bad-setting", f"'{name}' cannot be set: {OWN_SETTINGS[name]}"))
     addresses = (overrides.get("bootstrap.servers") or endpoint.bootstrap_servers()).split(",")
