@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from wirebook.cli.app import run
 from wirebook.landing.stores.locations import AnyPath
 from wirebook.problems import WirebookError
-from wirebook.spark.checkpoints import checkpoint_folder, checkpoint_url, clear_unfinished, is_folder
+from wirebook.spark.checkpoints import check_checkpoint, checkpoint_folder, checkpoint_url, clear_unfinished, is_folder
+from wirebook.spark.session import SUBMITTED
 
 NO_SPARK: Any = None
 
@@ -56,6 +59,32 @@ def test_checkpoint_with_credentials_is_refused_without_them(checkpoint: str) ->
     with pytest.raises(WirebookError, match="has credentials") as error:
         checkpoint_url(NO_SPARK, checkpoint)
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("checkpoint", ["foo://x/y", "foo:/x", "s3:progress", "s3a://AKIA:secret/XUt@lake/progress"])
+def test_unusable_checkpoint_is_refused_before_spark_starts(
+    checkpoint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wirebook.cli.progress.ProgressBar.start_spark", lambda *_: pytest.fail("Spark is started"))
+    options = {"topic": "t", "endpoints": [{"bootstrap.servers": ["localhost:1"]}]}
+    endpoint = {"usage": ["consumer"], "protocol": "KAFKA", "protocoloptions": options}
+    (tmp_path / "c.json").write_text(json.dumps({"specversion": "1.0-rc4", "endpoints": {"e": endpoint}}))
+    command = ["stream", "--endpoint", "/endpoints/e", "--catalog", str(tmp_path / "c.json"), "--jars", str(tmp_path)]
+    assert run([*command, "--to", str(tmp_path / "t"), "--checkpoint", checkpoint]) == 2
+    error = capsys.readouterr().err
+    assert "[unsupported-store]" in error
+    assert "secret" not in error
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("checkpoint", ["progress", "/progress", "file:/progress", "hdfs:/progress", "S3A://lake/x"])
+def test_checkpoint_of_a_known_scheme_is_left_to_spark(checkpoint: str) -> None:
+    check_checkpoint(checkpoint)
+
+
+def test_submitted_session_may_have_file_systems_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SUBMITTED[0], "x")
+    check_checkpoint("foo://x/y")
 
 
 def test_folder_is_not_looked_for_below_a_url_that_only_spark_reads(

@@ -140,12 +140,15 @@ def stream(  # noqa: PLR0917 (options)
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
     from wirebook.landing.tables.settings import read_table_settings  # noqa: PLC0415
     from wirebook.landing.watch.lineage import Dataset, RunLineage  # noqa: PLC0415
+    from wirebook.spark.checkpoints import check_checkpoint  # noqa: PLC0415
     from wirebook.spark.jars import KAFKA, class_path, locked_jars  # noqa: PLC0415 (half a second for all of these)
     from wirebook.spark.session import check_streams_run, is_submitted  # noqa: PLC0415
     from wirebook.spark.stream import StreamJob, checkpoint_of, run_stream  # noqa: PLC0415
     from wirebook.spark.stream_sources import ReadLimits  # noqa: PLC0415
 
     check_streams_run()
+    if checkpoint is not None:
+        check_checkpoint(checkpoint)
     credentials = credentials_of(endpoint, read_secrets(secrets))
     received = ReceivedEndpoint(loaded, endpoint, pairs_of("--set", set_), credentials)
     source, limits = _source_and_limits(

@@ -19,15 +19,36 @@ from wirebook.landing.stores.locations import (
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.hadoop import hadoop_url, has_file_system
+from wirebook.spark.session import is_submitted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["checkpoint_folder", "checkpoint_url", "clear_unfinished", "is_folder"]
+__all__ = ["check_checkpoint", "checkpoint_folder", "checkpoint_url", "clear_unfinished", "is_folder"]
 
 URL: Final = re.compile(r"(?i)(?!file:)[a-z][a-z0-9+.-]+:/")
 """The beginning of a URL of a store. Some have no host: ``hdfs:/folder``."""
+HADOOP_SCHEMES: Final = frozenset({
+    "abfs", "abfss", "adl", "alluxio", "cos", "cosn", "dbfs", "ftp", "gs", "har", "hdfs", "jfs", "maprfs", "o3fs",
+    "obs", "ofs", "oss", "s3", "s3a", "s3n", "sftp", "swebhdfs", "tos", "viewfs", "wasb", "wasbs", "webhdfs",
+})  # fmt: skip
+"""The schemes of Hadoop's file systems, and of those that other projects make for Hadoop."""
 OF_FOLDERS: Final = "file://"
+
+
+def check_checkpoint(checkpoint: AnyPath) -> None:
+    """Check the place of a checkpoint as far as that is possible before Spark starts. A session that others provide may
+    have file systems of its own.
+
+    Raises: unsupported-store
+    """
+    text = str(checkpoint) if isinstance(checkpoint, ObjectPath) else fspath(checkpoint)
+    if not isinstance(checkpoint, str | ObjectPath) or not URL.match(text):
+        local_path(checkpoint)
+        return
+    refuse_credentials(text)
+    if text.partition(":")[0].lower() not in HADOOP_SCHEMES and not is_submitted():
+        raise _without_file_system(text)
 
 
 def checkpoint_url(spark: SparkSession, checkpoint: AnyPath) -> str:
@@ -44,17 +65,19 @@ def checkpoint_url(spark: SparkSession, checkpoint: AnyPath) -> str:
     scheme, _, rest = text.partition(":")
     url = hadoop_url(f"{scheme.lower()}:{rest}")
     if not has_file_system(spark, url):
-        shown = masked_url(url)
-        message = (
-            f"Spark cannot keep the progress of the query in '{shown}': it lacks Hadoop's file system for this store"
-        )
-        hint = (
-            "name a folder that later runs see too as the checkpoint, such as '/var/lib/wirebook/orders', or start "
-            "Spark with the jars of the store, such as org.apache.hadoop:hadoop-aws; `wirebook stream` without "
-            "--checkpoint needs neither"
-        )
-        raise WirebookError(Problem("unsupported-store", message, actual=shown, hint=hint))
+        raise _without_file_system(url)
     return url
+
+
+def _without_file_system(url: str) -> WirebookError:
+    shown = masked_url(url)
+    message = f"Spark cannot keep the progress of the query in '{shown}': it lacks Hadoop's file system for this store"
+    hint = (
+        "name a folder that later runs see too as the checkpoint, such as '/var/lib/wirebook/orders', or start "
+        "Spark with the jars of the store, such as org.apache.hadoop:hadoop-aws; `wirebook stream` without "
+        "--checkpoint needs neither"
+    )
+    return WirebookError(Problem("unsupported-store", message, actual=shown, hint=hint))
 
 
 def is_folder(url: str) -> bool:
