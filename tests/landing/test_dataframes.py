@@ -12,7 +12,14 @@ import pytest
 
 from wirebook.catalog import Catalog
 from wirebook.landing.runs.engine import CatalogueEngine
-from wirebook.landing.sources.dataframes import Identity, are_events, identified_rows, input_columns, missing_topic
+from wirebook.landing.sources.dataframes import (
+    Identity,
+    are_events,
+    identified_rows,
+    identity_of,
+    input_columns,
+    missing_topic,
+)
 from wirebook.problems import WirebookError
 from wirebook.spark.matching import outcomes_of
 
@@ -41,6 +48,26 @@ def test_form_is_told_by_the_columns(available: list[str], chosen: dict[str, str
     columns = input_columns(available, chosen)
     assert columns.form == form
     assert {*columns.names.values()} <= {*available}
+
+
+@pytest.mark.parametrize("names", [("f", "n"), ["f", "n"]])
+def test_identity_is_two_columns(names: object) -> None:
+    assert identity_of(names, ["value", "f", "n"]) == Identity("f", "n")
+    assert identity_of(None, ["value"]) is None
+
+
+@pytest.mark.parametrize("names", ["fn", "f", (), ("n",), ("f", "n", "f"), ("f", 1), ("f", "f"), {"f": "n"}, 1])
+def test_other_identity_is_an_error(names: object) -> None:
+    with pytest.raises(WirebookError, match="frame-columns") as error:
+        identity_of(names, ["value", "f", "n"])
+    assert str(error.value.problems[0].hint) == "name both, as in identity=('file', 'line')"
+
+
+def test_column_of_the_identity_is_missing_or_ambiguous() -> None:
+    with pytest.raises(WirebookError, match="'identity' names \\['x'\\], which the DataFrame does not have"):
+        identity_of(("f", "x"), ["value", "f", "n"])
+    with pytest.raises(WirebookError, match="several columns of the name 'f'"):
+        identity_of(("f", "n"), ["value", "f", "f", "n"])
 
 
 @pytest.mark.parametrize(

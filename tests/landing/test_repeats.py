@@ -230,6 +230,23 @@ def test_window_below_a_second_is_refused(workspace: Workspace) -> None:
         land(workspace.source, Catalog.load(DOCUMENT), workspace.to, deduplicate=timedelta(0))
 
 
+@pytest.mark.parametrize("window", ["24h", 24, 0, True])
+def test_window_of_another_type_is_an_error(window: Any, workspace: Workspace) -> None:
+    with pytest.raises(WirebookError, match="must be a timedelta; got") as error:
+        land(workspace.source, Catalog.load(DOCUMENT), workspace.to, deduplicate=window)
+    assert error.value.problems[0].code == "bad-setting"
+    assert error.value.problems[0].hint == "write it as in deduplicate=timedelta(hours=24)"
+
+
+def test_unknown_option_is_named(workspace: Workspace) -> None:
+    other: Any = {"dedupliacte": HOUR}
+    with pytest.raises(TypeError, match="unknown option 'dedupliacte'; did you mean 'deduplicate'"):
+        land(workspace.source, Catalog.load(DOCUMENT), workspace.to, **other)
+    other = {"table_format": "delta"}
+    with pytest.raises(TypeError, match="unknown option 'table_format'; the options are: batch_bytes, "):
+        replay(workspace.to, Catalog.load(DOCUMENT), **other)
+
+
 @dataclass
 class Model:
     """What lands, computed one event at a time."""

@@ -51,6 +51,8 @@ UNREADABLE: dict[str, tuple[dict[str, str], str, str]] = {
     "objects": (CAPTURE | {"properties": "named_struct('a', 1)"}, "properties", "struct<a:int>"),
 }
 
+CODES = ("frame-columns", "frame-columns", "bad-setting", "bad-setting")
+
 PROGRAM = """
 import json, sys, warnings
 from pathlib import Path
@@ -100,6 +102,23 @@ results["intervals"] = failure(lambda: match(frame(months), catalogue))
 results["same names"] = failure(lambda: match(frame(lines | {"x": "1", "X": "2"}), catalogue))
 carried = frame(months | {name: f"cast({months[name]} as string)" for name in ("months", "list")})
 results["carried"] = match(carried, catalogue).select("outcome", "months").collect()
+
+# -- options
+def mistake(call):
+    try:
+        call()
+    except (WirebookError, TypeError) as error:
+        return str(error)
+
+numbered = frame(lines | {"f": "'f'", "n": "id"})
+numbers = spark.readStream.format("rate").load().selectExpr("'{}' as value", "'f' as f", "value as n")
+results["mistakes"] = [mistake(call) for call in (
+    lambda: land(numbered, catalogue, to, identity="fn"), lambda: land(numbers, catalogue, to, identity=("n",)),
+    lambda: land(numbered, catalogue, to, identity=("f", "n"), deduplicate="24h"),
+    lambda: land(numbers, catalogue, to, deduplicate=24),
+    lambda: land(numbered, catalogue, to, idenity=("f", "n")), lambda: land(numbers, catalogue, to, chekpoint="x"),
+    lambda: land_batch(numbered, 1, catalogue, to, query="q", dedup=1))]
+results["begun"] |= to.exists()
 
 # -- missing headers
 bare = frame({name: expression for name, expression in kafka.items() if name != "headers"}, 3)
@@ -219,6 +238,16 @@ def test_columns_that_spark_cannot_pass_to_python_are_refused(results: dict[str,
     message = f"the DataFrame has several columns of one name, {cannot}: ['x', 'X']"
     assert results["same names"] == [["frame-columns", message]]
     assert results["carried"] == [["matched", "1 years"]]
+
+
+def test_wrong_options_are_named_before_anything_runs(results: dict[str, Any]) -> None:
+    *problems, identity, checkpoint, window = results["mistakes"]
+    assert [text.partition(":")[0] for text in problems] == [*CODES]
+    assert "must be a timedelta; got '24h'" in problems[2]
+    assert identity == "unknown option 'idenity'; did you mean 'identity'?"
+    assert checkpoint == "unknown option 'chekpoint'; did you mean 'checkpoint'?"
+    assert window == "unknown option 'dedup'; did you mean 'deduplicate'?"
+    assert not results["begun"]
 
 
 def test_missing_headers_are_a_warning_at_the_call(results: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from functools import cache, partial
 from typing import Any, TypedDict, Unpack
 
@@ -86,6 +87,7 @@ def land(
     the codes of `Catalog.load`). Files that have changed or could not be read to their end are in the problems of the
     report.
     """
+    check_options(options, LandOptions)
     loaded = load_catalog(catalog)
     settings = run_settings(loaded, runner, options)
     return land_files(settings, location_of(source), catalogue_of(loaded), Target(location_of(to)))
@@ -112,6 +114,7 @@ def replay(
     Raises: WirebookError (no-target, unknown-code, unknown-endpoint, format-differs, missing-extra, target-locked,
     unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`).
     """
+    check_options(options, RunOptions)
     loaded = load_catalog(catalog)
     settings = run_settings(loaded, runner, options)
     chosen = DeadLetterFilter(codes=sorted(codes), definitions=sorted(definitions))
@@ -125,6 +128,19 @@ def load_catalog(catalog: AnyCatalog) -> Catalog:
     return Catalog.load(*catalog) if isinstance(catalog, list | tuple) else Catalog.load(catalog)
 
 
+def check_options(options: Iterable[str], known: type) -> None:
+    """Check the names of options. `known` is the `TypedDict` of those that the function takes.
+
+    Raises: TypeError, as Python does for other arguments
+    """
+    names = sorted(vars(known)["__optional_keys__"])
+    for name in options:
+        if name not in names:
+            close = get_close_matches(name, names, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"the options are: {', '.join(names)}"
+            raise TypeError(f"unknown option '{name}'; {hint}")
+
+
 def run_settings(catalog: Catalog, runner: Runner | None, options: RunOptions | LandOptions) -> RunSettings:
     """The settings of a run.
 
@@ -134,6 +150,10 @@ def run_settings(catalog: Catalog, runner: Runner | None, options: RunOptions | 
         catalog.check_endpoint(endpoint)
     others: Any = {name: value for name, value in options.items() if name != "tables"}
     window = others.get("deduplicate")
+    if window is not None and not isinstance(window, timedelta):
+        message = f"the window of repeated events must be a timedelta; got {window!r}"
+        hint = "write it as in deduplicate=timedelta(hours=24)"
+        raise WirebookError(Problem("bad-setting", message, expected="a timedelta", actual=repr(window), hint=hint))
     if window is not None and window < timedelta(seconds=1):
         message = f"the window of repeated events is {window}"
         hint = "choose at least a second, such as timedelta(hours=24) or --deduplicate 24h"

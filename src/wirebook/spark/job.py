@@ -21,7 +21,7 @@ from wirebook.landing.runs.frame_task import FrameInput
 from wirebook.landing.runs.land_frame import land_frame
 from wirebook.landing.runs.manifests import FrameBatch
 from wirebook.landing.runs.target import Target
-from wirebook.landing.sources.dataframes import Identity
+from wirebook.landing.sources.dataframes import identity_of
 from wirebook.landing.stores.locations import Location, location_of
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.checkpoints import checkpoint_url, clear_unfinished
@@ -99,6 +99,7 @@ def land(spark_or_frame: Any, /, *arguments: Any, **options: Any) -> Report | St
     if not hasattr(spark_or_frame, "mapInArrow"):
         return job.land(*arguments, runner=_runner(spark_or_frame), **options)
     frame = spark_or_frame
+    job.check_options(options, StreamOptions if frame.isStreaming else FrameOptions)
     if frame.isStreaming:
         return _land_stream(frame, *arguments, **options)
     if options.get("identity") is None and not frame_columns(frame, options.get("columns")).has_offsets:
@@ -129,6 +130,7 @@ def land_batch(
 
     Raises: WirebookError (as `land`)
     """
+    job.check_options(options, FrameOptions)
     query = query or _query_id(frame)
     if query is None:
         message = "the query of the batch is not known"
@@ -190,13 +192,11 @@ def _land_frame(
 ) -> Report:
     """Raises: frame-columns, frame-identity, and those of `land_frame`"""
     inputs = frame_columns(frame, columns)
-    if identity is not None and (missing := {*identity} - {*frame.columns}):
-        message = f"'identity' names {sorted(missing)}, which the DataFrame does not have; found: {frame.columns}"
-        raise WirebookError(Problem("frame-identity", message, expected=frame.columns, actual=sorted(missing)))
-    is_identified = identity is not None or inputs.has_offsets
+    identified = identity_of(identity, frame.columns)
+    is_identified = identified is not None or inputs.has_offsets
     name = None if is_identified else f"{batch.query}/{batch.batch_id}"
-    source = FrameInput(inputs, batch, Identity(*identity) if identity else None, name)
-    needed = dict.fromkeys([*inputs.names.values(), *(identity or ())])
+    source = FrameInput(inputs, batch, identified, name)
+    needed = dict.fromkeys([*inputs.names.values(), *(identified or ())])
     rows = frame.select(*(f"`{column.replace('`', '``')}`" for column in needed))
     loaded = job.load_catalog(catalog)
     settings = job.run_settings(loaded, None, options)
@@ -228,6 +228,9 @@ def _land_stream(
         raise WirebookError(Problem("frame-identity", message, hint=hint))
     columns = options.get("columns")
     inputs, loaded = frame_columns(frame, columns), job.load_catalog(catalog)
+    identity_of(options.get("identity"), frame.columns)
+    others: Any = {name: value for name, value in options.items() if name in LandOptions.__optional_keys__}
+    job.run_settings(loaded, None, others)  # rather than in the first batch
     warn(missing_columns(frame, inputs, columns, loaded), stacklevel=3)
     options["columns"] = inputs.names  # the same for each batch, which needs no further warning
     if checkpoint is None:

@@ -29,7 +29,16 @@ from wirebook.bindings.capture import EXPECTED
 from wirebook.landing.chunks import Chunk, Numbers
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["Identity", "InputColumns", "chunks_of", "form_of", "identified_rows", "input_columns", "missing_topic"]
+__all__ = [
+    "Identity",
+    "InputColumns",
+    "chunks_of",
+    "form_of",
+    "identified_rows",
+    "identity_of",
+    "input_columns",
+    "missing_topic",
+]
 
 VALUE: Final = "value"
 CAPTURE_COLUMNS: Final = ("protocol", *(name for name in EXPECTED if "." not in name))
@@ -91,6 +100,25 @@ def input_columns(available: Sequence[str], chosen: Mapping[str, str] | None = N
     message = f"the DataFrame has no columns with messages; found: {_quoted(available)}; needed: {WANTED}"
     hint = "rename the columns, or map them, as in columns={'value': 'payload_json'}"
     raise WirebookError(Problem("frame-columns", message, expected=WANTED, actual=list(available), hint=hint))
+
+
+def identity_of(identity: object, available: Sequence[str]) -> Identity | None:
+    """The columns that identify messages, which a caller names; None if there are none.
+
+    Raises: frame-columns, frame-identity
+    """
+    if identity is None:
+        return None
+    names = [*identity] if isinstance(identity, list | tuple) else []
+    if len(names) != 2 or not all(isinstance(name, str) for name in names) or names[0] == names[1]:
+        message = f"'identity' must name two columns, one of text and one of integers; got {identity!r}"
+        hint = "name both, as in identity=('file', 'line')"
+        raise WirebookError(Problem("frame-columns", message, expected="two columns", actual=repr(identity), hint=hint))
+    if missing := sorted({*names} - {*available}):
+        message = f"'identity' names {missing}, which the DataFrame does not have; found: {[*available]}"
+        raise WirebookError(Problem("frame-identity", message, expected=[*available], actual=missing))
+    _check_single(available, names)
+    return Identity(*names)
 
 
 def form_of(names: Container[str]) -> str | None:
