@@ -135,7 +135,12 @@ def stream(  # noqa: PLR0917 (options)
     check_format(table_format)
     loaded = load_catalog_to_land(catalog, confluent=confluent)
 
-    from wirebook.capture.endpoints import ReceivedEndpoint, credentials_of, read_secrets  # noqa: PLC0415
+    from wirebook.capture.endpoints import (  # noqa: PLC0415
+        ReceivedEndpoint,
+        check_secrets,
+        credentials_of,
+        read_secrets,
+    )
     from wirebook.catalog.live import LiveCatalog  # noqa: PLC0415
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
     from wirebook.landing.tables.settings import read_table_settings  # noqa: PLC0415
@@ -149,8 +154,9 @@ def stream(  # noqa: PLR0917 (options)
     check_streams_run()
     if checkpoint is not None:
         check_checkpoint(checkpoint)
-    credentials = credentials_of(endpoint, read_secrets(secrets))
-    received = ReceivedEndpoint(loaded, endpoint, pairs_of("--set", set_), credentials)
+    stored = read_secrets(secrets)
+    check_secrets(stored, loaded, secrets)
+    received = ReceivedEndpoint(loaded, endpoint, pairs_of("--set", set_), credentials_of(endpoint, stored))
     source, limits = _source_and_limits(
         loaded,
         received,

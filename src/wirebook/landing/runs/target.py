@@ -30,7 +30,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -322,45 +321,42 @@ class Target:
 
     def _finish_aside(self, traits_of: Callable[[TableEntry], TableTraits], *, but: set[int]) -> Counter[str]:
         """Try the tables again whose files of batches, except some, were set aside; returns the rows that have landed
-        by table.
-
-        The oldest batch of each table is tried first, and the others only if it has entered the table. So a table that
-        still takes nothing costs the same, however many of its batches are set aside.
-        """
+        by table."""
         aside = {batch: reasons for batch, reasons in self._read_aside() if batch not in but}
-        oldest: dict[str, int] = {}
+        waiting: dict[str, list[int]] = {}  # the batches of each table, in ascending order
         for batch, reasons in aside.items():
             for table in reasons:
-                oldest.setdefault(table, batch)
+                waiting.setdefault(table, []).append(batch)
         landed: Counter[str] = Counter()
-        entries = self.tables() if aside else {}
-        for is_first in (True, False):
-            chosen = (
-                set(oldest.values())
-                if is_first
-                else {batch for batch, reasons in aside.items() if reasons.keys() - self._blocked.keys()}
-            )
-            for manifest in self._manifests.of(chosen) if chosen else ():
-                batch, reasons = manifest.batch, aside[manifest.batch]
-                tried = {
-                    table
-                    for table in reasons
-                    if table not in self._blocked and (not is_first or oldest[table] == batch)
-                }
-                files = {table: staged for table, staged in by_table(manifest.files) if table in tried}
-                for table, staged in files.items():
-                    entry = msgspec.structs.replace(entries[table], traits=traits_of(entries[table]))
-                    self._enter(manifest, entry, staged, again=True)
-                landed += self._landed(chain.from_iterable(files.values()))
-                left = {
-                    table: self._blocked.get(table, reason) if table in tried else reason
-                    for table, reason in reasons.items()
-                    if table not in tried or table in self._blocked
-                }
-                if left != reasons:
-                    self._write_aside(batch, left)
-                    aside[batch] = left
+        left = {batch: dict(reasons) for batch, reasons in aside.items()}
+        for table, batches in waiting.items():
+            for batch, files in self._enter_aside(table, batches, traits_of):
+                landed += self._landed(files)
+                del left[batch][table]
+            if table in self._blocked:
+                oldest = next(batch for batch in batches if table in left[batch])
+                left[oldest][table] = self._blocked[table]
+        for batch, reasons in left.items():
+            if reasons != aside[batch]:
+                self._write_aside(batch, reasons)
         return landed
+
+    def _enter_aside(
+        self, table: str, batches: list[int], traits_of: Callable[[TableEntry], TableTraits]
+    ) -> Iterator[tuple[int, list[StagedFile]]]:
+        """Commit the files of one batch after the other to a table; yields those that it has taken.
+
+        Only the manifest of the first one is read if the table still takes nothing, however many wait.
+        """
+        entry = self.tables()[table]
+        entry = msgspec.structs.replace(entry, traits=traits_of(entry))
+        for part in filter(None, (batches[:1], batches[1:])):
+            for manifest in self._manifests.of(set(part)):
+                files = [file for file in manifest.files if file.table == table]
+                self._enter(manifest, entry, files, again=True)
+                if table in self._blocked:
+                    return
+                yield manifest.batch, files
 
     def _landed(self, files: Iterable[StagedFile]) -> Counter[str]:
         """The rows of files whose tables have taken them, by table."""
