@@ -22,9 +22,9 @@ from wirebook.landing.report.html import html_report
 from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.tables.all_formats import FORMATS
-from wirebook.landing.tables.formats import TableSpool
 from wirebook.landing.tables.json_text import json_objects
 from wirebook.landing.tables.layout import STAGED_SCHEMA
+from wirebook.landing.tables.spool import TableSpool
 from wirebook.landing.tables.staged import StagingPolicy, decode_rows, encode_rows, read_staged_tables
 
 XID = "/messagegroups/g/messages/{}"

@@ -23,7 +23,7 @@ from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.target import Target
-from wirebook.landing.tables import formats
+from wirebook.landing.tables import spool
 from wirebook.landing.tables.names import assign_names, readable_name
 from wirebook.landing.tables.partitions import DayPartition
 from wirebook.landing.tables.settings import read_table_settings
@@ -399,7 +399,7 @@ def test_existing_table_stays_without_partition(shop: Shop, table_format: str) -
 
 
 def test_days_beyond_the_limit_are_staged(shop: Shop, table_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "MAX_DAYS", 3)
+    monkeypatch.setattr(spool, "MAX_DAYS", 3)
     events = [event(PAID, number, f"2026-01-{1 + number // 2:02}T00:00:00Z") for number in range(19)]
     report = shop.land(registry(PAID), *events, tables=BY_DAY, table_format=table_format, runner=HereRunner())
     assert report.staged == {"shop_orders__paid": 13}

@@ -55,14 +55,8 @@ from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.delta_reasons import how_to_mend
-from wirebook.landing.tables.formats import (
-    CommitFailed,
-    StagedFile,
-    TableTraits,
-    by_table,
-    clear_aside,
-    move_aside,
-)
+from wirebook.landing.tables.file_placement import clear_aside, move_aside
+from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableTraits, by_table
 from wirebook.landing.tables.layout import RESOLVED
 from wirebook.landing.tables.names import TablePlace, levels_above
 from wirebook.landing.tables.settings import TableSettings

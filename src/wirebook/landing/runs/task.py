@@ -38,10 +38,11 @@ from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location, is_file_system
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import EvolvingEngine, raw_records
-from wirebook.landing.tables.formats import NO_STAGING, PLAIN, FileLayout, StagedFile, TableSpool
+from wirebook.landing.tables.formats import PLAIN, FileLayout, StagedFile
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
 from wirebook.landing.tables.partitions import partition_of
 from wirebook.landing.tables.settings import NO_SETTINGS, TableSettings
+from wirebook.landing.tables.spool import NO_STAGING, TableSpool
 from wirebook.landing.tables.staged import StagingPolicy
 from wirebook.problems import WirebookError
 

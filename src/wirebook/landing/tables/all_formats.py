@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from wirebook.landing.tables.delta import DeltaFormat
-from wirebook.landing.tables.formats import ParquetFormat, TableFormat
+from wirebook.landing.tables.formats import TableFormat
 from wirebook.landing.tables.iceberg import IcebergFormat
+from wirebook.landing.tables.parquet import ParquetFormat
 
 __all__ = ["FORMATS"]
 

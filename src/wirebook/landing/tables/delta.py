@@ -29,21 +29,18 @@ from wirebook.landing.tables.delta_statistics import file_statistics
 from wirebook.landing.tables.delta_widening import OpenFile, widen_columns
 from wirebook.landing.tables.evolution import evolve, widens
 from wirebook.landing.tables.existing import check_columns, check_values, rows_in
+from wirebook.landing.tables.file_placement import place_files, staged_or_placed, sync_new
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
     CommitFailed,
-    ParquetFormat,
     StagedFile,
-    SummarisedParquetWriter,
     TableTraits,
     TableWriter,
     Upkeep,
     UpkeepOptions,
-    place_files,
-    staged_or_placed,
-    sync_new,
 )
 from wirebook.landing.tables.names import TablePlace
+from wirebook.landing.tables.parquet import ParquetFormat, SummarisedParquetWriter
 from wirebook.landing.tables.partitions import NO_DAY, DayPartition, day_in_name
 from wirebook.problems.extras import library
 

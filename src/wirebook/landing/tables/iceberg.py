@@ -25,18 +25,15 @@ from wirebook.landing.stores.objects import ObjectPath
 from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.existing import check_columns, check_values, rows_in
+from wirebook.landing.tables.file_placement import place_files, staged_or_placed, sync_new
 from wirebook.landing.tables.formats import (
     NO_TRAITS,
     PAUSES,
     CommitFailed,
-    ParquetFormat,
     StagedFile,
     TableTraits,
     Upkeep,
     UpkeepOptions,
-    place_files,
-    staged_or_placed,
-    sync_new,
 )
 from wirebook.landing.tables.iceberg_catalog import (
     OWNER,
@@ -49,6 +46,7 @@ from wirebook.landing.tables.iceberg_catalog import (
 )
 from wirebook.landing.tables.iceberg_orphans import delete_files, files_before, find_orphans
 from wirebook.landing.tables.names import TablePlace
+from wirebook.landing.tables.parquet import ParquetFormat
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library, missing_extra
 

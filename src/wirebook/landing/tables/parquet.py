@@ -1,0 +1,191 @@
+"""Parquet: folders of Parquet files as tables, and the writer of Parquet files that all formats share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from wirebook.landing.stores.locations import Location, is_file_system, open_output, parquet_source
+from wirebook.landing.tables.evolution import widens
+from wirebook.landing.tables.file_placement import place_files
+from wirebook.landing.tables.formats import NO_TRAITS, StagedFile, TableTraits, TableWriter, Upkeep, UpkeepOptions
+from wirebook.landing.tables.names import TablePlace
+from wirebook.landing.tables.partitions import NO_DAY, day_in_name
+from wirebook.problems import Problem, WirebookError
+
+__all__ = ["HIVE_NULL", "ParquetFormat", "ParquetWriter", "SummarisedParquetWriter"]
+
+MIN_DICTIONARY_ROWS = 1000
+"""A file with fewer rows has no dictionaries, which save at most 4 % of its size and take a quarter of the time."""
+
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+class ParquetFormat:
+    """A folder of Parquet files. Renaming a staged file into the folder adds it to the table."""
+
+    name = "parquet"
+    suffix = ".parquet"
+    tables_at_once = 8
+
+    def own_name(self, root: Location, name: str) -> str:  # noqa: ARG002
+        return name
+
+    def namespace(self, root: Location) -> str:  # noqa: ARG002
+        return ""
+
+    def check(self, root: Location) -> None:
+        if not is_file_system(root):
+            message = f"tables of Parquet files need a file system that renames files, which '{root}' is not"
+            hint = "choose another format, as in --format delta"
+            raise WirebookError(Problem("unsupported-store", message, expected="delta", actual=self.name, hint=hint))
+
+    def check_properties(self, properties: Mapping[str, str]) -> str | None:
+        return "folders of Parquet files have no properties" if properties else None
+
+    def column(self, name: str) -> str:
+        return name
+
+    def fit(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:  # noqa: ARG002
+        return widens(old, new)
+
+    def open(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> TableWriter:
+        return ParquetWriter(path, schema, row_group_rows)
+
+    def count(self, path: Location) -> int:
+        return int(pq.read_metadata(parquet_source(path)).num_rows)
+
+    def commit(
+        self,
+        place: TablePlace,
+        batch: int,  # noqa: ARG002
+        files: Mapping[Location, StagedFile],
+        schema: pa.Schema,  # noqa: ARG002
+        traits: TableTraits = NO_TRAITS,
+    ) -> None:
+        """Place the files, whose names are unique: those of a partition in its folder, as Hive names it."""
+        folder, by_folder = place.folder, dict[Location, list[Location]]()
+        for file in files:
+            day = day_in_name(file.name)
+            column = traits.day and day and traits.day.column
+            value = HIVE_NULL if day == NO_DAY else day
+            by_folder.setdefault(folder / f"{column}={value}" if column else folder, []).append(file)
+        for subfolder, placed in by_folder.items():
+            place_files(subfolder, placed)
+
+    def wait(self) -> None:
+        pass
+
+    def files(self, place: TablePlace) -> list[Location]:
+        folder = place.folder
+        if isinstance(folder, Path):
+            files: list[Location] = [*folder.glob("*.parquet"), *folder.glob("*=*/*.parquet")]
+        else:
+            below = (path for path, _ in folder.below() if path.name.endswith(".parquet"))
+            files = [path for path in below if folder in (path.parent, path.parent.parent)]
+        return sorted(files, key=lambda path: (path.name, str(path)))
+
+    def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:  # noqa: ARG002
+        """Nothing: a folder has no transactions in which files could be replaced."""
+        return Upkeep(place.name, len(self.files(place)))
+
+
+class ParquetWriter:
+    """A Parquet file."""
+
+    def __init__(self, path: Location, schema: pa.Schema, row_group_rows: int | None) -> None:
+        self._file, self._row_group_rows, self._schema = open_output(path), row_group_rows, schema
+        self._writer: pq.ParquetWriter | None = None
+        self._footers: list[pq.FileMetaData] = []
+        self.size, self.statistics = 0, ""
+
+    def write(self, rows: pa.Table) -> None:
+        if self._writer is None:
+            self._writer = self._started(rows.num_rows)
+        self._writer.write_table(rows, self._row_group_rows)
+
+    def complete(self) -> None:
+        if not self._footers:
+            (self._writer or self._started(0)).close()
+            self.size, self.statistics = self._file.tell(), self._summary(self._footers[0])
+
+    def close(self) -> None:
+        self.complete()
+        self._file.close()
+
+    def _summary(self, footer: pq.FileMetaData) -> str:  # noqa: ARG002
+        """What the log of a table says about the values of the file."""
+        return ""
+
+    def _started(self, rows: int) -> pq.ParquetWriter:
+        """Begin the file. Its first piece has so many rows, and mostly there is no other."""
+        paths = [path for field in self._schema for path in _text_paths(field)] if rows >= MIN_DICTIONARY_ROWS else []
+        return pq.ParquetWriter(
+            self._file,
+            self._schema,
+            compression="snappy",
+            use_dictionary=paths,
+            metadata_collector=self._footers,
+        )
+
+
+class SummarisedParquetWriter(ParquetWriter):
+    """A Parquet file whose statistics `summarise` makes from its footer, and from the paths of floats without NaN."""
+
+    def __init__(
+        self,
+        path: Location,
+        schema: pa.Schema,
+        row_group_rows: int | None,
+        summarise: Callable[[pq.FileMetaData, Collection[tuple[str, ...]]], str],
+    ) -> None:
+        super().__init__(path, schema, row_group_rows)
+        self._summarise = summarise
+        self._without_nan = {path for field in schema for path in _float_paths(field)}
+
+    def write(self, rows: pa.Table) -> None:
+        super().write(rows)
+        self._without_nan -= {path for path in self._without_nan if _may_have_nan(rows, path)}
+
+    def _summary(self, footer: pq.FileMetaData) -> str:
+        return self._summarise(footer, self._without_nan)
+
+
+def _may_have_nan(rows: pa.Table, path: tuple[str, ...]) -> bool:
+    """Whether NaN may be among some floats: their sum is NaN then, or if they are infinite."""
+    column = rows.column(path[0])
+    total = pc.sum(pc.struct_field(column, path[1:]) if len(path) > 1 else column).as_py()
+    return total is not None and math.isnan(total)
+
+
+def _float_paths(field: pa.Field) -> Iterator[tuple[str, ...]]:
+    """The names that lead to each float in a column, or in structs within it."""
+    if pa.types.is_struct(field.type):
+        for member in field.type:
+            yield from ((field.name, *path) for path in _float_paths(member))
+    elif pa.types.is_float32(field.type) or pa.types.is_float64(field.type):
+        yield (field.name,)
+
+
+def _text_paths(field: pa.Field, path: str = "") -> Iterator[str]:
+    """The Parquet paths of the texts in a column. Only these have dictionaries: numbers and times seldom repeat, and to
+    look up each of them costs a fifth of the time to write a file."""
+    kinds, type_, path = pa.types, field.type, f"{path}{field.name}"
+    if kinds.is_string(type_):
+        yield path
+    elif kinds.is_struct(type_):
+        for member in type_:
+            yield from _text_paths(member, f"{path}.")
+    elif kinds.is_list(type_):
+        yield from _text_paths(type_.value_field.with_name("element"), f"{path}.list.")
+    elif kinds.is_map(type_):
+        yield from _text_paths(type_.key_field.with_name("key"), f"{path}.key_value.")
+        yield from _text_paths(type_.item_field.with_name("value"), f"{path}.key_value.")

@@ -1,0 +1,335 @@
+"""The spool of a task: rows that wait in memory, by table, until they are written to files or to the staging table."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirebook.landing.chunks import UNKNOWN_TABLE, Numbers, TableBlock, TableInfo
+from wirebook.landing.stores.locations import Location, is_file_system
+from wirebook.landing.tables.comments import with_comments
+from wirebook.landing.tables.formats import PLAIN, FileLayout, StagedFile, TableFormat, TableWriter
+from wirebook.landing.tables.layout import STAGED, STAGED_SCHEMA
+from wirebook.landing.tables.names import TablePlace
+from wirebook.landing.tables.partitions import day_suffix, rows_by_day
+from wirebook.landing.tables.staged import StagingPolicy, encode_rows
+
+__all__ = ["NO_STAGING", "TableSpool"]
+
+NO_STAGING = StagingPolicy()
+
+MAX_STAGED = 1 << 20
+"""Bytes of a table's rows in a task above which they get a file, however few they are."""
+
+STAGED_PIECE = 4 << 20
+"""Bytes of staged rows per write, so that readers of one table can skip the others."""
+
+MAX_DAYS = 400
+"""Days of a table that get files in a task."""
+
+CLOSED_AT_ONCE = 8
+"""Files that are closed at once at the end of a task."""
+
+
+class HeldRows(NamedTuple):
+    """Rows of a block of tables, which stays in memory as long as they are kept.
+
+    Shape: the rows of the table with the number `tables[i]` are `counts[i]` rows from `starts[i]` on; the number is -1
+    once they are written or staged.
+    """
+
+    block: pa.Table
+    tables: Numbers
+    starts: Numbers
+    counts: Numbers
+
+    def take(self, rank: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """The rank, start and count of the rows of the selected tables, which are not kept any longer. `rank` maps the
+        number of a table to its rank, or to -1 if it is not selected; its last item, -1, is for rows already taken."""
+        ranks = rank[self.tables]
+        chosen = np.flatnonzero(ranks >= 0)
+        self.tables[chosen] = -1
+        return ranks[chosen], self.starts[chosen], self.counts[chosen]
+
+    def compact(self) -> HeldRows:
+        """The rows that are kept, in memory of their own."""
+        kept = np.flatnonzero(self.tables >= 0)
+        counts = self.counts[kept]
+        rows = self.block.take(pa.array(_places(self.starts[kept], counts))).combine_chunks()
+        return HeldRows(rows, self.tables[kept], np.cumsum(counts) - counts, counts)
+
+
+def _places(starts: Numbers, counts: Numbers) -> Numbers:
+    """The places of some runs of rows."""
+    return np.arange(counts.sum()) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+
+
+class TableSpool:
+    """Buffers the rows of a task by table and writes them to files: one file per table, unless too many are open, and
+    one file for all tables that the staging policy selects. The paths of the files are relative to `base`.
+
+    Units: bytes. A table with `flush` bytes of rows is written to its file; if more than `budget` are buffered, the
+    largest tables are. At most `max_open` files are open. `staged` counts the staged rows by table. `options_of`
+    returns how the files of a table (name, XID, columns) are written. Of a table that is partitioned by day, at most
+    `MAX_DAYS` days of a task have files; the rows of further days, those with the fewest rows, are staged.
+    """
+
+    def __init__(
+        self,
+        table_format: TableFormat,
+        folder: Location,
+        prefix: str,
+        *,
+        base: str = "",
+        options_of: Callable[[str, str | None, pa.Schema], FileLayout] = lambda *_: PLAIN,
+        staging_policy: StagingPolicy = NO_STAGING,
+        flush: int = 32 << 20,
+        budget: int = 96 << 20,
+    ) -> None:
+        self.files: list[StagedFile] = []
+        self.staged: Counter[str] = Counter()
+        self.max_open = 64
+        self._format, self._folder, self._prefix, self._base = table_format, folder, prefix, base
+        self._options_of = options_of
+        self._options: dict[str, FileLayout] = {}
+        self._days: dict[str, set[str]] = {}
+        self._flush, self._budget, self._staging_policy = flush, budget, staging_policy
+        self._names: list[str] = []  # of tables, by number
+        self._numbers: dict[str, int] = {}
+        self._definitions: dict[str, str] = {}
+        self._schemas: dict[pa.Schema, int] = {}
+        self._schema_of = np.zeros(0, np.int64)  # by number of a table, as the rest
+        self._sizes = np.zeros(0, np.float64)
+        self._rows = np.zeros(0, np.int64)
+        self._written: set[str] = set()
+        self._blocks: list[HeldRows] = []
+        self._held = 0  # bytes of the blocks: one stays in memory until all of its rows are written
+        self._open: dict[tuple[str, str | None], tuple[TableWriter, Location, int]] = {}
+        self._created = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._closing: deque[Future[StagedFile]] = deque()
+
+    @cached_property
+    def staged_schema(self) -> pa.Schema:
+        """The columns of the staging table in this format."""
+        named = pa.schema([field.with_name(self._format.column(field.name)) for field in STAGED_SCHEMA])
+        return self._format.fit(named)
+
+    def add(self, table: str, rows: pa.Table, definition: str | None = None) -> None:
+        """Add rows of a table. Only rows with a `definition` (an XID) may be staged."""
+        self.add_block(TableBlock.of(table, rows), {table: TableInfo(definition)})
+
+    def add_block(self, block: TableBlock, info: Mapping[str, TableInfo]) -> None:
+        """Add rows of several tables. Only rows with a definition may be staged."""
+        if not block.rows.num_rows:
+            return
+        numbers = self._numbers_of(block.names, info)
+        counts, size = np.diff(block.bounds), block.rows.nbytes
+        self._schema_of[numbers] = self._schemas.setdefault(block.rows.schema, len(self._schemas))
+        np.add.at(self._rows, numbers, counts)
+        np.add.at(self._sizes, numbers, counts * (size / block.rows.num_rows))
+        self._blocks.append(HeldRows(block.rows, numbers, block.bounds[:-1], counts))
+        self._held += size
+        if len(large := np.flatnonzero(self._sizes >= self._flush)):
+            self._write(large)
+        if self._held > self._budget:
+            self._make_room()
+
+    def finish(self) -> list[StagedFile]:
+        """Write and close everything; returns the files of the task."""
+        self._stage_small()
+        with ThreadPoolExecutor(CLOSED_AT_ONCE) as self._pool:
+            staged = self._numbers_of([STAGED], {})
+            own = np.flatnonzero(self._rows)
+            self._write(own[own != staged], is_last=True)  # may stage some of the rows
+            self._write(staged)
+            self._close_all()
+            self.files += [file.result() for file in self._closing]
+        return self.files
+
+    def _numbers_of(self, tables: Sequence[str], info: Mapping[str, TableInfo]) -> Numbers:
+        """The numbers of tables. New tables get one."""
+        for table in tables:
+            if table not in self._numbers:
+                self._numbers[table] = len(self._names)
+                self._names.append(table)
+                if (definition := info.get(table, UNKNOWN_TABLE).definition) is not None:
+                    self._definitions[table] = definition
+        if (new := len(self._names) - len(self._rows)) > 0:
+            self._schema_of, self._sizes, self._rows = (
+                np.concatenate([of_tables, np.zeros(new, of_tables.dtype)])
+                for of_tables in (self._schema_of, self._sizes, self._rows)
+            )
+        return np.fromiter(map(self._numbers.__getitem__, tables), np.int64, len(tables))
+
+    def _make_room(self) -> None:
+        """Write until half of the budget is free, and copy the rest so that the memory of its blocks is released."""
+        self._stage_small()
+        by_size = np.argsort(-self._sizes, kind="stable")
+        rest = self._sizes.sum() - np.cumsum(self._sizes[by_size])  # bytes left after writing each
+        count = np.count_nonzero(rest + self._sizes[by_size] >= self._budget // 2)
+        self._write(by_size[:count])
+        self._blocks = [block.compact() for block in self._blocks]
+        self._held = int(self._sizes.sum())
+        pa.default_memory_pool().release_unused()
+
+    def _stage_small(self) -> None:
+        """Move the rows of tables that the staging policy selects to the staging table."""
+        small = np.flatnonzero((self._rows > 0) & (self._sizes <= MAX_STAGED)).tolist()
+        names = ((self._names[number], number) for number in small)
+        known = {name: number for name, number in names if name in self._definitions and name not in self._written}
+        counts = {name: int(self._rows[number]) + self.staged[name] for name, number in known.items()}
+        alike: dict[int, list[int]] = {}
+        for table in self._staging_policy.choose(counts):
+            alike.setdefault(int(self._schema_of[known[table]]), []).append(known[table])
+        for tables in alike.values():
+            self._stage(np.array(tables))
+
+    def _stage(self, tables: Numbers) -> None:
+        """Move all rows of tables that have the same columns to the staging table, in pieces."""
+        counts = self._rows[tables]
+        self._stage_rows([self._names[number] for number in tables], counts, self._gathered(tables))
+
+    def _stage_rows(self, tables: Sequence[str], counts: Numbers, rows: pa.Table) -> None:
+        """Move rows, `counts` of each table, to the staging table."""
+        self.staged.update(dict(zip(tables, counts.tolist(), strict=True)))
+        owners = pa.array(np.repeat(np.arange(len(tables)), counts))
+        names = pa.array(tables, pa.string()).take(owners)
+        definitions = pa.array([self._definitions[table] for table in tables], pa.string()).take(owners)
+        encoded = encode_rows(rows, names, definitions, self.staged_schema)
+        step = max(1, STAGED_PIECE * len(encoded) // max(encoded.nbytes, 1))
+        for piece in (encoded.slice(start, step) for start in range(0, len(encoded), step)):
+            self._keep_staged(piece)
+
+    def _keep_staged(self, rows: pa.Table) -> None:
+        """Add rows of the staging table, and write its rows if they are a piece."""
+        number, size = self._numbers_of([STAGED], {}), rows.nbytes
+        self._rows[number] += len(rows)
+        self._sizes[number] += size
+        self._held += size
+        self._blocks.append(HeldRows(rows, number.copy(), np.zeros(1, np.int64), np.array([len(rows)])))
+        if self._sizes[number[0]] >= STAGED_PIECE:
+            self._write(number)
+
+    def _rank(self, tables: Numbers) -> Numbers:
+        """The place of each table in `tables`, or -1, as `HeldRows.take` expects it. Their rows are not counted any
+        longer."""
+        rank = np.full(len(self._names) + 1, -1)
+        rank[tables] = np.arange(len(tables))
+        self._rows[tables] = self._sizes[tables] = 0
+        return rank
+
+    def _drop_blocks(self) -> None:
+        """Drop blocks of which no rows are kept. `_held` counts them until room is made."""
+        self._blocks = [block for block in self._blocks if (block.tables >= 0).any()]
+
+    def _gathered(self, tables: Numbers) -> pa.Table:
+        """The rows of some tables that have the same columns, table after table.
+
+        Cost: two copies of the rows, or three of those in blocks that have other rows too. Concatenating the slices
+        costs 4 µs for each slice and column, which is more than the rows if thousands of tables have two or three rows
+        in each block.
+        """
+        rank = self._rank(tables)
+        parts, owners = [], []
+        for held in self._blocks:
+            ranks, starts, counts = held.take(rank)
+            if len(ranks):
+                is_whole = counts.sum() == len(held.block)
+                parts.append(held.block if is_whole else held.block.take(pa.array(_places(starts, counts))))
+                owners.append(np.repeat(ranks, counts))
+        self._drop_blocks()
+        order = np.argsort(np.concatenate(owners), kind="stable")
+        return pa.concat_tables(parts).combine_chunks().take(pa.array(order)).combine_chunks()
+
+    def _write(self, tables: Numbers, *, is_last: bool = False) -> None:
+        """Write the rows of tables to their files, or to a file for each day. Close the files if `is_last`."""
+        rank = self._rank(tables)
+        slices: list[list[pa.Table]] = [[] for _ in tables]
+        for held in self._blocks:
+            for place, start, count in zip(*map(np.ndarray.tolist, held.take(rank)), strict=True):
+                slices[place].append(held.block.slice(start, count))
+        self._drop_blocks()
+        for number, of_table in zip(tables.tolist(), slices, strict=True):
+            if of_table:
+                self._write_table(self._names[number], pa.concat_tables(of_table).combine_chunks())
+                if is_last:
+                    self._close_all(self._names[number])
+
+    def _write_table(self, table: str, rows: pa.Table) -> None:
+        self._written.add(table)
+        if table not in self._options:
+            self._options[table] = self._options_of(table, self._definitions.get(table), rows.schema)
+        options = self._options[table]
+        if options.day is None:
+            self._write_rows((table, None), rows, options)
+            return
+        days = self._days.setdefault(table, set())
+        late = []
+        for day, rows_of_day in rows_by_day(rows, options.day):
+            if day in days or len(days) < MAX_DAYS:
+                days.add(day)
+                self._write_rows((table, day), rows_of_day, options)
+            else:
+                late.append(rows_of_day)
+        if late:
+            self._stage_rows([table], np.array([sum(map(len, late))]), pa.concat_tables(late).combine_chunks())
+
+    def _write_rows(self, key: tuple[str, str | None], rows: pa.Table, options: FileLayout) -> None:
+        """Write rows of a table, and of a day if the table is partitioned."""
+        columns = [self._format.column(name) for name in options.sort]
+        sortable = {field.name for field in rows.schema if not pa.types.is_nested(field.type)}
+        if order := [(name, "ascending") for name in columns if name in sortable]:
+            rows = rows.take(pc.sort_indices(rows, order))
+        writer, path, count = self._open.pop(key) if key in self._open else self._create(key, rows.schema, options)
+        writer.write(rows)
+        self._open[key] = (writer, path, count + rows.num_rows)  # the most recently used
+        if order:  # what is written later is sorted by itself
+            self._close(key)
+
+    def _create(
+        self, key: tuple[str, str | None], schema: pa.Schema, options: FileLayout
+    ) -> tuple[TableWriter, Location, int]:
+        table, day = key
+        if len(self._open) >= self.max_open:
+            self._close(next(iter(self._open)))
+        is_staged = is_file_system(self._folder)
+        folder = self._folder if is_staged else TablePlace(self._folder, table).folder
+        if isinstance(folder, Path):
+            folder.mkdir(parents=True, exist_ok=True)
+        of_day = "" if day is None else day_suffix(day)
+        path = folder / f"{self._prefix}-{self._created}{of_day}{self._format.suffix}"
+        self._created += 1
+        if options.descriptions is not None:
+            schema = with_comments(schema, options.descriptions, b"comment")
+        return self._format.open(path, schema, options.row_group_rows), path, 0
+
+    def _close(self, key: tuple[str, str | None]) -> None:
+        """Close a file; at the end of the task in another thread, which only waits for the disk or the store: work of
+        Python in it would hold up the next files."""
+        writer, path, rows = self._open.pop(key)
+        if self._pool is None:
+            self.files.append(self._closed(key, writer, path, rows))
+            return
+        writer.complete()
+        self._closing.append(self._pool.submit(self._closed, key, writer, path, rows))
+        if len(self._closing) > self.max_open:
+            self.files.append(self._closing.popleft().result())
+
+    def _closed(self, key: tuple[str, str | None], writer: TableWriter, path: Location, rows: int) -> StagedFile:
+        writer.close()
+        place = path.name if is_file_system(path) else str(path).removeprefix(f"{self._folder}/")
+        return StagedFile(key[0], f"{self._base}{place}", rows, writer.size, writer.statistics)
+
+    def _close_all(self, table: str | None = None) -> None:
+        """Close the files of a table, or all."""
+        for key in [key for key in self._open if table in (None, key[0])]:
+            self._close(key)
