@@ -29,6 +29,7 @@ from tests.capture.gateway import (
     wait_until,
     write_catalog,
 )
+from wirebook.landing.stores.locations import location_of
 
 ARGUMENTS = ["--endpoint", "/endpoints/rides"]
 
@@ -202,6 +203,18 @@ def test_missing_group_names_its_pointer(servers: str, tmp_path: Path) -> None:
         gateway(catalog, tmp_path / "to", *ARGUMENTS),
     ):
         pass
+
+
+def test_gateway_whose_receiver_fails_releases_its_store(tmp_path: Path, bucket: str) -> None:
+    catalog, folder = catalog_of("127.0.0.1:1", tmp_path), f"{bucket}/captured"
+    with gateway(catalog, folder, *ARGUMENTS, env={"WIREBOOK_RIDES_CAFILE": str(tmp_path / "none.pem")}) as process:
+        assert process.process.stderr
+        err = process.process.stderr.read()
+        assert process.process.wait(60) == 2
+    assert "the Kafka client of '/endpoints/rides' cannot start" in err
+    assert "Traceback" not in err
+    lease = location_of(folder) / "_wirebook" / "leases" / "1.json"
+    assert json.loads(lease.read_bytes())["released"] is True
 
 
 def test_password_and_certificate_come_from_the_secrets_file(kafka: KafkaBroker, servers: str, tmp_path: Path) -> None:
