@@ -294,7 +294,10 @@ def test_segments_of_captured_messages(workspace: Any, source: HdfsPath) -> None
     segments = ObjectSegments(source, 0.1)
     segments.write([LINE.strip() % 1, LINE.strip() % 2])
     segments.write([LINE.strip() % 3])
-    assert ObjectSegments(source, 0.1).identity == segments.identity
+    segments.close()
+    again = ObjectSegments(source, 0.1)
+    again.close()
+    assert again.identity == segments.identity
     assert (workspace.land(source).read, workspace.land(source).skipped) == (3, 3)
 
 

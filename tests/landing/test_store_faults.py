@@ -147,6 +147,7 @@ def test_segment_whose_answer_was_lost_is_written_once(store: FaultyStore, bucke
         segments.write([b"1", b"2"])
     segments.write([b"1", b"2"])
     segments.write([b"1", b"2"])
+    segments.close()
     contents = [path.read_bytes() for path, _ in location_of(f"{bucket}/captured").below() if "jsonl" in path.name]
     assert contents == [b"1\n2\n"] * 2
 
