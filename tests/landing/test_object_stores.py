@@ -22,6 +22,7 @@ from wirebook.landing.report.show import first_rows, tables_in
 from wirebook.landing.runs.target import Target
 from wirebook.landing.stores import records
 from wirebook.landing.stores.locations import is_file_system, location_of
+from wirebook.landing.tables.settings import TableOptions, TableSettings
 from wirebook.problems import WirebookError
 
 pytestmark = pytest.mark.xdist_group("servers")
@@ -84,7 +85,11 @@ def test_format_that_the_store_cannot_have_is_refused_before_anything_is_written
     remote.write_two_files()
     with pytest.raises(WirebookError, match="unsupported-store"):
         remote.land(table_format=table_format)
-    assert not [path for path, _ in remote.to.below() if "leases" not in str(path)]
+    with pytest.raises(WirebookError, match="table-settings"):
+        remote.land(table_settings=TableSettings(defaults=TableOptions(properties={"no.such": "1"})))
+    with pytest.raises(WirebookError, match="iceberg-catalog-failed|unsupported-store: PyIceberg reaches HDFS"):
+        remote.land(table_format="iceberg", iceberg_catalog="nosuch")
+    assert not [*remote.to.below()]
 
 
 @pytest.mark.parametrize(

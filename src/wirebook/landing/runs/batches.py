@@ -48,8 +48,8 @@ from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.tables.all_formats import FORMATS
-from wirebook.landing.tables.formats import NO_TRAITS, StagedFile, TableTraits
-from wirebook.landing.tables.iceberg_catalog import TargetCatalog, place_for, place_of, remember
+from wirebook.landing.tables.formats import NO_TRAITS, StagedFile, TableFormat, TableTraits
+from wirebook.landing.tables.iceberg_catalog import CatalogPlace, TargetCatalog, place_for, place_of, remember
 from wirebook.landing.tables.layout import DEAD_LETTERS, STAGED
 from wirebook.landing.tables.names import assign_names
 from wirebook.landing.tables.partitions import partition_of
@@ -140,6 +140,41 @@ class CommittedBatch:
     report: Report
 
 
+def check_settings(settings: RunSettings, target: Target) -> None:
+    """Check what can be known before a new target is created, so that a mistake leaves nothing behind.
+
+    Raises: bad-setting, format-differs, iceberg-catalog-differs, iceberg-catalog-failed, missing-extra, table-settings,
+    unsupported-store
+    """
+    if target.exists:
+        return
+    table_format = FORMATS[_format(settings, target)]
+    if place := _iceberg_place(settings, target) if table_format.name == "iceberg" else None:
+        TargetCatalog.of(place)
+    else:
+        table_format.check(target.root)
+    if settings.table_settings is not None:
+        check_properties(settings.table_settings, table_format)
+
+
+def check_properties(settings: TableSettings, table_format: TableFormat) -> None:
+    """Check the properties of tables. Raises: table-settings"""
+    problems = []
+    for options in settings:
+        if options.properties and (reason := table_format.check_properties(options.properties)):
+            hint = f"the properties are: {', '.join(options.properties)}"
+            message = f"tables of the format '{table_format.name}' cannot have these properties: {reason}"
+            problems.append(Problem("table-settings", message, actual=options.properties, hint=hint))
+    if problems:
+        raise WirebookError(*problems)
+
+
+def _iceberg_place(settings: RunSettings, target: Target) -> CatalogPlace | None:
+    """As `place_for`."""
+    has_tables = target.history().format is not None
+    return place_for(target.root, settings.iceberg_catalog, settings.iceberg_namespace, has_tables=has_tables)
+
+
 class Batches:
     """The batches of one run and its report. Each batch is begun, run and committed in turn."""
 
@@ -161,15 +196,12 @@ class Batches:
 
         Raises: iceberg-catalog-differs, iceberg-catalog-failed, missing-extra, unsupported-store
         """
-        root, settings = self.target.root, self.settings
-        if self.table_format.name == "iceberg":
-            has_tables = self._history.format is not None
-            place = place_for(root, settings.iceberg_catalog, settings.iceberg_namespace, has_tables=has_tables)
-            if place is not None and settings.dry_run:
-                TargetCatalog.of(place)  # the namespace may not exist
-                return
-            if place is not None:
-                remember(root, place)
+        root = self.target.root
+        place = _iceberg_place(self.settings, self.target) if self.table_format.name == "iceberg" else None
+        if place is not None:
+            if self.settings.dry_run:
+                return  # the namespace may not exist
+            remember(root, place)
         self.table_format.check(root)
 
     def _own_name(self, name: str) -> str:
@@ -283,13 +315,9 @@ class Batches:
             if entry.xid in settings.tables
             for problem in settings.contradictions(entry.xid, entry.table, entry.traits.day, entry.columns)
         ]
-        for options in settings:
-            if options.properties and (reason := self.table_format.check_properties(options.properties)):
-                hint = f"the properties are: {', '.join(options.properties)}"
-                message = f"tables of the format '{self.table_format.name}' cannot have these properties: {reason}"
-                problems.append(Problem("table-settings", message, actual=options.properties, hint=hint))
         if problems:
             raise WirebookError(*problems)
+        check_properties(settings, self.table_format)
         self.table_names()
 
     def run(self, pending: PendingBatch, document: bytes, tasks: Tasks) -> list[TaskResult]:

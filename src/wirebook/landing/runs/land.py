@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from wirebook.landing.runs.batches import Batches, Catalogue, RunSettings
+from wirebook.landing.runs.batches import Batches, Catalogue, RunSettings, check_settings
 from wirebook.landing.runs.checks import (
     Tasks,
     changed_files,
@@ -58,6 +58,7 @@ def land_files(
     if _resolved(source) == _resolved(target.root):
         message = f"'{source}' cannot be both the source and the target"
         raise WirebookError(Problem(code="target-is-source", message=message, hint="choose another target folder"))
+    check_settings(settings, target)
     with nullcontext() if settings.dry_run else target.locked():
         run = Run(Batches(settings, target, catalogue), scans)
         run.recover()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 
-from wirebook.landing.runs.batches import Batches, Catalogue, RunSettings
+from wirebook.landing.runs.batches import Batches, Catalogue, RunSettings, check_settings
 from wirebook.landing.runs.checks import total_offsets
 from wirebook.landing.runs.frame_task import FrameInput
 from wirebook.landing.runs.land import Run
@@ -34,6 +34,7 @@ def land_frame(
     Raises: format-differs, target-locked, unwritable-target, frame-identity, message-twice, not-conserved
     """
     started = time.monotonic()
+    check_settings(settings, target)
     with nullcontext() if settings.dry_run else target.locked():
         batches = Batches(settings, target, catalogue)
         Run(batches).recover()
