@@ -87,7 +87,7 @@ def test_format_that_the_store_cannot_have_is_refused_before_anything_is_written
         remote.land(table_format=table_format)
     with pytest.raises(WirebookError, match="table-settings"):
         remote.land(table_settings=TableSettings(defaults=TableOptions(properties={"no.such": "1"})))
-    with pytest.raises(WirebookError, match="iceberg-catalog-failed|unsupported-store: PyIceberg reaches HDFS"):
+    with pytest.raises(WirebookError, match=r"iceberg-catalog-failed|unsupported-store: PyIceberg reaches HDFS"):
         remote.land(table_format="iceberg", iceberg_catalog="nosuch")
     assert not [*remote.to.below()]
 

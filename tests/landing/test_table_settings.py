@@ -537,7 +537,7 @@ def test_comments_follow_the_catalogue(shop: Shop, table_format: str) -> None:
 
 def test_table_without_comments_gets_them(shop: Shop, table_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
-        module = "formats" if table_format == "parquet" else table_format
+        module = "spool" if table_format == "parquet" else table_format
         earlier.setattr(f"wirebook.landing.tables.{module}.with_comments", lambda schema, *_: schema)
         shop.land(registry(PAID), event(PAID, 1), table_format=table_format, runner=HereRunner())
     shop.land(described("A payment", n="Its number"), event(PAID, 2))
