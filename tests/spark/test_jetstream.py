@@ -122,6 +122,23 @@ def plants(server: NatsServer, tmp_path: Path) -> Plants:
     return Plants(server, tmp_path)
 
 
+def test_endpoints_of_other_subjects_of_a_stream_land_into_the_same_tables(
+    plants: Plants, one_java: dict[str, str]
+) -> None:
+    """What is between the messages of one endpoint belongs to the other, although both are of one stream."""
+    document = json.loads(plants.catalogue.read_text())
+    document["endpoints"]["f"] = json.loads(json.dumps(document["endpoints"]["e"]).replace("plants.>", "other.>"))
+    plants.catalogue.write_text(json.dumps(document))
+    for _ in range(2):
+        plants.send(range(1, 5))
+        plants.send(range(1, 5), "other.{}")
+        plants.send(range(1, 5))
+    for endpoint in "ef":
+        lines, _ = run(one_java, plants.arguments("--endpoint", f"/endpoints/{endpoint}", "--available-now"))
+        assert lines[-1]["read"] == (16 if endpoint == "e" else 8)
+    assert Counter(row["_line"] for row in plants.rows()) == dict.fromkeys(range(1, 25), 1)
+
+
 def test_messages_land_once_as_they_are_on_the_wire(plants: Plants, one_java: dict[str, str]) -> None:
     plants.send(range(1, 20))
     plants.send(range(30), "other.{}")

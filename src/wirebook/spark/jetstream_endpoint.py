@@ -54,6 +54,10 @@ class JetStream:
         return [secret for secret in (credentials.password, credentials.token) if secret]
 
     @property
+    def reads_whole_files(self) -> bool:
+        return False  # a stream has messages of other subjects, too
+
+    @property
     def identity(self) -> tuple[str, str]:
         return ("file", "line")
 

@@ -138,16 +138,21 @@ def land_batch(
     return _land_frame(frame, FrameBatch(query=query, batch_id=batch_id), catalog, to, **options)
 
 
-def land_whole_batch(
-    frame: DataFrame, batch_id: int, catalog: AnyCatalog, to: Target, **options: Unpack[FrameOptions]
+def land_batch_of_endpoint(
+    frame: DataFrame,
+    batch_id: int,
+    catalog: AnyCatalog,
+    to: Target,
+    *,
+    is_whole: bool,
+    **options: Unpack[FrameOptions],
 ) -> Report:
-    """Land a batch of a query that lands all messages of its source, as `land_batch`.
+    """Land a batch of a query of `wirebook stream`, as `land_batch`. `is_whole` as in `FrameBatch`.
 
     Raises: WirebookError (as `land`)
     """
-    return _land_frame(
-        frame, FrameBatch(query=_query_id(frame), batch_id=batch_id, is_whole=True), catalog, to, **options
-    )
+    batch = FrameBatch(query=_query_id(frame), batch_id=batch_id, is_whole=is_whole)
+    return _land_frame(frame, batch, catalog, to, **options)
 
 
 def replay(

@@ -37,6 +37,7 @@ class KafkaStream:
 
     source: KafkaSource
     identity: None = None
+    reads_whole_files: bool = True
     plans_one_batch: bool = False
 
     @property

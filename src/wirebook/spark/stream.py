@@ -29,7 +29,7 @@ from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.watch.figures import BatchFigures, RecentBatches
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.checkpoints import checkpoint_url, clear_unfinished, is_folder
-from wirebook.spark.job import land_whole_batch
+from wirebook.spark.job import land_batch_of_endpoint
 from wirebook.spark.runner import spark_failures
 from wirebook.spark.stream_sources import ReadLimits, StreamSource, messages_lost
 
@@ -140,13 +140,19 @@ class _Batches:
     def _land_when_free(self, frame: DataFrame, number: int, catalog: Catalog) -> Report:
         """Land a batch; waits if another run writes to the target.
 
-        Raises: WirebookError, as `land_whole_batch`
+        Raises: WirebookError, as `land_batch_of_endpoint`
         """
-        end = time.monotonic() + LOCK_SECONDS
+        end, source = time.monotonic() + LOCK_SECONDS, self._job.source
         while True:
             try:
-                return land_whole_batch(
-                    frame, number, catalog, self._target, identity=self._job.source.identity, **self._job.options
+                return land_batch_of_endpoint(
+                    frame,
+                    number,
+                    catalog,
+                    self._target,
+                    is_whole=source.reads_whole_files,
+                    identity=source.identity,
+                    **self._job.options,
                 )
             except WirebookError as error:
                 if error.problems[0].code != "target-locked" or time.monotonic() > end or self._stop.is_set():

@@ -47,6 +47,11 @@ class StreamSource(Protocol):
         """The columns that identify a message; None for those of Kafka."""
 
     @property
+    def reads_whole_files(self) -> bool:
+        """Whether a query reads all messages of each `_file`. If not, other endpoints may have those between its
+        own."""
+
+    @property
     def plans_one_batch(self) -> bool:
         """Whether a query that reads what there is (``availableNow``) ends after one batch: then it is started again
         until it has none."""

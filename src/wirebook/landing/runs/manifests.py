@@ -60,7 +60,7 @@ PACK_SIZE: Final = 100
 
 class FrameBatch(msgspec.Struct, frozen=True, kw_only=True):
     """A DataFrame that lands: the query and the number of a streaming batch, both None for any other. `is_whole`: the
-    batches of the query have all messages of their source, so that lines between theirs have none."""
+    batches of the query have all messages of their files, so that lines between theirs have none."""
 
     query: str | None = None
     batch_id: int | None = None
