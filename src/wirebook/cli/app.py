@@ -25,7 +25,6 @@ from typer.main import get_command
 from wirebook.cli.exit_codes import CANNOT_RUN, INTERRUPTED, OK, READER_GONE
 from wirebook.cli.memory import keep_memory_flat
 from wirebook.cli.output import print_note, print_problems, printable
-from wirebook.core.collector import collect_seldom
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import missing_extra
 
@@ -127,7 +126,6 @@ def wirebook(
 
 def main(args: Sequence[str] | None = None, *, interruptible: bool = True) -> None:
     """Run one command line and exit. `interruptible` is false where SIGINT is ignored."""
-    collect_seldom()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     if not os.environ.get(_DEBUG):  # errors are printed in one line; libraries also log them with a traceback

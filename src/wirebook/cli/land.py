@@ -43,6 +43,7 @@ from wirebook.cli.output import (
 from wirebook.cli.run_output import INCOMPLETE_CODES, print_note_as, print_problems_as, print_report
 from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import capture_path, check_standard_input, load_catalog_to_land
+from wirebook.core.collector import collect_seldom
 from wirebook.core.counting import counted
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def land(  # noqa: PLR0917 (options)
     if metrics_address is not None:
         raise typer.BadParameter("it is for runs with --follow", param_hint="--metrics-address")
     is_text = progress is ProgressFormat.TEXT
+    collect_seldom()
     with ProgressBar("loading the catalogue", quiet=not is_text) as bar, capture_path(source) as path:
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)
         from wirebook.landing.job import land as land_job  # noqa: PLC0415

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 YOUNG_OBJECTS: Final = 50_000
-"""The number of new objects after which the collector of a program runs; Python's default is 700."""
+"""The number of new objects after which the collector of a landing runs; Python's default is 700."""
 
 
 @contextmanager
@@ -25,7 +25,8 @@ def without_collector() -> Iterator[None]:
 
 def collect_seldom() -> None:
     """Let the collector run after more new objects than by default: a catalogue is a million objects, which it would
-    visit several times while they are made. Only for processes that belong to the program."""
+    visit several times while they are made. Only for processes that belong to the program and end with their work:
+    what waits for the collector, such as DataFrames, takes memory of Java, too."""
     gc.set_threshold(YOUNG_OBJECTS)
 
 
