@@ -259,9 +259,9 @@ def test_requests_beyond_the_memory_get_503_while_the_store_hangs(
         assert post(0) == 202
         with store.hanging():
             waiting = [pool.submit(post, number) for number in range(1, 21)]
-            wait_until(lambda: pending_bytes(metrics) > 1 << 20)
+            wait_until(lambda: pending_bytes(metrics) > 950_000)  # ten bodies
             assert post(21) == 503
-            assert pending_bytes(metrics) < 20 * 110_000
+            assert pending_bytes(metrics) < 11 * 110_000
             assert not any(answer.done() and answer.result() == 202 for answer in waiting)
         statuses = [202, *(answer.result() for answer in waiting), 503]
         assert post(22) == 202

@@ -53,6 +53,8 @@ def failure(start: Any) -> str:
         (RuntimeError("Answer from Java side is empty"), JAVA),
         (RuntimeError("Error while sending or receiving"), JAVA),
         (EOFError(), JAVA),
+        (RuntimeError("An error occurred while calling o124.getResult"), JAVA),
+        (RuntimeError("An error occurred while calling o1.getResult.\n: java.lang.RuntimeException: x"), "x"),
         (RuntimeError(WORKER), "a Python worker ended unexpectedly; it was killed or ran out of memory"),
         (RuntimeError(PYTHON), "ZeroDivisionError: division by zero"),
         (RuntimeError("o1.x.\n: org.apache.spark.SparkException: Job 0 cancelled\n\tat a.b"), "Job 0 cancelled"),

@@ -33,6 +33,8 @@ MAX_MESSAGE = 300
 WORKER_DIED = "Python worker exited unexpectedly"
 JAVA_GONE = ("JAVA_GATEWAY_EXITED", "Gateway is not connected", "Java side is empty", "Error while ")
 """Parts of the messages of PySpark and py4j when the Java process has ended."""
+NO_ANSWER = re.compile(r"An error occurred while calling \S+")
+"""What py4j says of a call if Java ends during it; an exception of Java would follow."""
 TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -117,7 +119,8 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
 def _cause(error: Exception) -> str:
     """Why Spark stopped, if it is known; else Spark's message without stack traces."""
     text = str(error)
-    if isinstance(error, OSError | EOFError) or any(part in text for part in JAVA_GONE):
+    is_gone = isinstance(error, OSError | EOFError) or NO_ANSWER.fullmatch(text.strip())
+    if is_gone or any(part in text for part in JAVA_GONE):
         return "its Java process ended or cannot be reached"
     if WORKER_DIED in text:
         return "a Python worker ended unexpectedly; it was killed or ran out of memory"

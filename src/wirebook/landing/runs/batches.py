@@ -171,7 +171,7 @@ def check_properties(settings: TableSettings, table_format: TableFormat) -> None
 
 def _iceberg_place(settings: RunSettings, target: Target) -> CatalogPlace | None:
     """As `place_for`."""
-    has_tables = target.history().format is not None
+    has_tables = target.exists and target.history().format is not None
     return place_for(target.root, settings.iceberg_catalog, settings.iceberg_namespace, has_tables=has_tables)
 
 
@@ -565,7 +565,7 @@ def _format(settings: RunSettings, target: Target) -> str:
     Raises: format-differs
     """
     requested = settings.table_format or ("iceberg" if settings.iceberg_catalog else None)
-    current = target.format() or ("iceberg" if place_of(target.root) else None)
+    current = (target.format() if target.exists else None) or ("iceberg" if place_of(target.root) else None)
     if requested and current and requested != current:
         message = f"the tables in '{target.root}' have the format '{current}', not '{requested}'"
         hint = "omit the format, or choose another target folder"
