@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -146,15 +146,16 @@ def check_settings(settings: RunSettings, target: Target) -> None:
     Raises: bad-setting, format-differs, iceberg-catalog-differs, iceberg-catalog-failed, missing-extra, table-settings,
     unsupported-store
     """
-    if target.exists:
-        return
-    table_format = FORMATS[_format(settings, target)]
-    if place := _iceberg_place(settings, target) if table_format.name == "iceberg" else None:
-        TargetCatalog.of(place)
-    else:
-        table_format.check(target.root)
-    if settings.table_settings is not None:
-        check_properties(settings.table_settings, table_format)
+    with suppress(OSError):  # locking the target says what is wrong with its place
+        if target.exists:
+            return
+        table_format = FORMATS[_format(settings, target)]
+        if place := _iceberg_place(settings, target) if table_format.name == "iceberg" else None:
+            TargetCatalog.of(place)
+        else:
+            table_format.check(target.root)
+        if settings.table_settings is not None:
+            check_properties(settings.table_settings, table_format)
 
 
 def check_properties(settings: TableSettings, table_format: TableFormat) -> None:
