@@ -13,15 +13,15 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from wirebook.landing.report.show import TableSummary, find_table
+from wirebook.landing.report.show import TableSummary, find_table, in_order
 from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.delta_reasons import how_to_mend
 from wirebook.landing.tables.formats import CommitFailed, Upkeep, UpkeepOptions
-from wirebook.landing.tables.layout import DEAD_LETTERS, NO_DEFINITION, STAGED
+from wirebook.landing.tables.layout import DEAD_LETTERS, STAGED
 from wirebook.landing.tables.names import TablePlace
-from wirebook.problems import Problem, WirebookError
+from wirebook.problems import Problem
 
 __all__ = ["Upkeep", "UpkeepOptions", "maintain"]
 
@@ -39,8 +39,7 @@ def maintain(folder: AnyPath, options: UpkeepOptions, tables: Collection[str] = 
     """
     root = location_of(folder)
     target = Target(root)
-    if not target.exists:
-        raise WirebookError(Problem("no-target", f"'{folder}' is not a target folder: nothing has landed there"))
+    target.check_exists()
     table_format = FORMATS[target.format() or "parquet"]
     table_format.check(root)
     known = _tables(target)
@@ -67,9 +66,7 @@ def _tables(target: Target) -> list[TableSummary]:
     may be damaged."""
     entries, history = target.tables(), target.history()
     names = {name for name, rows in history.rows.items() if rows} | ({STAGED} if history.staged else set())
-    last = {name: number for number, name in enumerate(NO_DEFINITION, 1)}
-    chosen = sorted(names, key=lambda name: (last.get(name, 0), name))
-    return [TableSummary(name, entries[name].xid if name in entries else None, ()) for name in chosen]
+    return [TableSummary(name, entries[name].xid if name in entries else None, ()) for name in in_order(names)]
 
 
 def _settings_of_dead_letters(target: Target) -> set[tuple[object, ...]]:

@@ -74,10 +74,7 @@ def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> R
     Raises: WirebookError (``no-target``, ``unknown-batch``, ``broken-target``).
     """
     target = Target(location_of(folder))
-    if not target.exists:
-        raise WirebookError(
-            Problem(code="no-target", message=f"'{folder}' is not a target folder: nothing has landed there")
-        )
+    target.check_exists()
     _check_known(target, batches)
     manifests = [manifest for manifest in target.manifests() if batches is None or manifest.batch in batches]
     known = target.tables()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -22,16 +22,16 @@ from wirebook.landing.tables.partitions import DayPartition
 from wirebook.landing.tables.staged import read_staged, rows_by_table
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["TableSummary", "find_table", "first_rows", "pieces_of", "tables_in"]
+__all__ = ["TableSummary", "find_table", "first_rows", "in_order", "pieces_of", "tables_in"]
 
 
 @dataclass(frozen=True)
 class TableSummary:
     """One table.
 
-    Shape: `definition` is None for the tables in `NO_DEFINITION`. `schema` is None for the schema of the
-    files; older files may lack columns. `day` is the partition. `staged` of the rows are in `staged_files`, the files
-    of the staging table.
+    Shape: `definition` is None for the tables in `NO_DEFINITION`. `schema` is None for the schema of the files; older
+    files may lack columns. `day` is the partition. `staged` of the rows are in `staged_files`, the files of the staging
+    table.
     """
 
     name: str
@@ -62,10 +62,7 @@ def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSumma
     """
     root = location_of(folder)
     target = Target(root)
-    if not target.exists:
-        raise WirebookError(
-            Problem(code="no-target", message=f"'{folder}' is not a target folder: nothing has landed there")
-        )
+    target.check_exists()
     known = target.tables()
     table_format = FORMATS[target.format() or "parquet"]
     table_format.check(root)
@@ -73,12 +70,16 @@ def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSumma
     staged = rows_by_table(staged_files)
     matching = (
         _summary(TablePlace(root, name), known.get(name), table_format, staged.get(name, 0), staged_files)
-        for name in sorted(known.keys() | staged.keys())
+        for name in in_order(known.keys() | staged.keys())
     )
-    last = {name: number for number, name in enumerate(NO_DEFINITION, 1)}
     selected = (table for table in matching if table.name != STAGED or with_staging)
-    with_rows = (table for table in selected if table.files or table.staged)
-    return sorted(with_rows, key=lambda table: last.get(table.name, 0))
+    return [table for table in selected if table.files or table.staged]
+
+
+def in_order(names: Collection[str]) -> list[str]:
+    """The names of tables in the order in which they are listed: those without a definition last."""
+    last = {name: number for number, name in enumerate(NO_DEFINITION, 1)}
+    return sorted(names, key=lambda name: (last.get(name, 0), name))
 
 
 def _summary(

@@ -75,10 +75,7 @@ def replay_dead_letters(
 
 
 def _check(target: Target, chosen: DeadLetterFilter) -> None:
-    if not target.exists:
-        raise WirebookError(
-            Problem(code="no-target", message=f"'{target.root}' is not a target folder: nothing has landed there")
-        )
+    target.check_exists()
     problems = []
     for code in chosen.codes:
         if code not in CODES:

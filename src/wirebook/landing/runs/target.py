@@ -114,12 +114,20 @@ class Target:
         self.records = records_of(root)
         self.at = at
         self._blocked: dict[str, str] = {}
+        self._is_known = False
         self._manifests = Manifests(self.records, self.at)
 
     @property
     def exists(self) -> bool:
-        """Whether something has landed here."""
-        return self.records.exists()
+        """Whether something has landed here. Once it has, the store is not asked again."""
+        self._is_known = self._is_known or self.records.exists()
+        return self._is_known
+
+    def check_exists(self) -> None:
+        """Raises: no-target"""
+        if not self.exists:
+            message = f"'{self.root}' is not a target folder: nothing has landed there"
+            raise WirebookError(Problem("no-target", message))
 
     # -- files of rows -------------------------------------------------------------------------------------------
 
@@ -314,8 +322,8 @@ class Target:
             table_format.wait()
 
     def _finish_aside(self, traits_of: Callable[[TableEntry], TableTraits], *, but: set[int]) -> Counter[str]:
-        """Try the tables again whose files of batches, except some, were set aside; returns the rows that have landed
-        by table."""
+        """Try to commit the files that were set aside, without those of the batches `but`; returns the rows that have
+        landed by table."""
         aside = {batch: reasons for batch, reasons in self._read_aside() if batch not in but}
         waiting: dict[str, list[int]] = {}  # the batches of each table, in ascending order
         for batch, reasons in aside.items():
@@ -323,8 +331,10 @@ class Target:
                 waiting.setdefault(table, []).append(batch)
         landed: Counter[str] = Counter()
         left = {batch: dict(reasons) for batch, reasons in aside.items()}
+        entries = self.tables() if waiting else {}
         for table, batches in waiting.items():
-            for batch, files in self._enter_aside(table, batches, traits_of):
+            entry = msgspec.structs.replace(entries[table], traits=traits_of(entries[table]))
+            for batch, files in self._enter_aside(entry, batches):
                 landed += self._landed(files)
                 del left[batch][table]
             if table in self._blocked:
@@ -335,20 +345,16 @@ class Target:
                 self._write_aside(batch, reasons)
         return landed
 
-    def _enter_aside(
-        self, table: str, batches: list[int], traits_of: Callable[[TableEntry], TableTraits]
-    ) -> Iterator[tuple[int, list[StagedFile]]]:
+    def _enter_aside(self, entry: TableEntry, batches: list[int]) -> Iterator[tuple[int, list[StagedFile]]]:
         """Commit the files of one batch after the other to a table; yields those that it has taken.
 
         Only the manifest of the first one is read if the table still takes nothing, however many wait.
         """
-        entry = self.tables()[table]
-        entry = msgspec.structs.replace(entry, traits=traits_of(entry))
         for part in filter(None, (batches[:1], batches[1:])):
             for manifest in self._manifests.of(set(part)):
-                files = [file for file in manifest.files if file.table == table]
+                files = [file for file in manifest.files if file.table == entry.table]
                 self._enter(manifest, entry, files, again=True)
-                if table in self._blocked:
+                if entry.table in self._blocked:
                     return
                 yield manifest.batch, files
 

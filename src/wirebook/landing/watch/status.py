@@ -166,9 +166,7 @@ def target_status(folder: AnyPath, recent: int = 20) -> TargetStatus:
     Raises: no-target, broken-target, store-failed
     """
     target = Target(location_of(folder))
-    if not target.exists:
-        message = f"'{folder}' is not a target folder: nothing has landed there"
-        raise WirebookError(Problem(code="no-target", message=message))
+    target.check_exists()
     holder = target.records.holder()
     pending = target.pending_number()
     history = target.history()
