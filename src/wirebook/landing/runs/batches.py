@@ -147,15 +147,19 @@ def check_settings(settings: RunSettings, target: Target) -> None:
     unsupported-store
     """
     with suppress(OSError):  # locking the target says what is wrong with its place
-        if target.exists:
-            return
-        table_format = FORMATS[_format(settings, target)]
-        if place := _iceberg_place(settings, target) if table_format.name == "iceberg" else None:
-            TargetCatalog.of(place)
-        else:
-            table_format.check(target.root)
-        if settings.table_settings is not None:
-            check_properties(settings.table_settings, table_format)
+        if not target.exists:
+            _check_new(settings, target)
+
+
+def _check_new(settings: RunSettings, target: Target) -> None:
+    table_format = FORMATS[_format(settings, target)]
+    place = _iceberg_place(settings, target, has_tables=False) if table_format.name == "iceberg" else None
+    if place is None:
+        table_format.check(target.root)
+    else:
+        TargetCatalog.of(place)
+    if settings.table_settings is not None:
+        check_properties(settings.table_settings, table_format)
 
 
 def check_properties(settings: TableSettings, table_format: TableFormat) -> None:
@@ -170,9 +174,8 @@ def check_properties(settings: TableSettings, table_format: TableFormat) -> None
         raise WirebookError(*problems)
 
 
-def _iceberg_place(settings: RunSettings, target: Target) -> CatalogPlace | None:
+def _iceberg_place(settings: RunSettings, target: Target, *, has_tables: bool) -> CatalogPlace | None:
     """As `place_for`."""
-    has_tables = target.exists and target.history().format is not None
     return place_for(target.root, settings.iceberg_catalog, settings.iceberg_namespace, has_tables=has_tables)
 
 
@@ -197,13 +200,14 @@ class Batches:
 
         Raises: iceberg-catalog-differs, iceberg-catalog-failed, missing-extra, unsupported-store
         """
-        root = self.target.root
-        place = _iceberg_place(self.settings, self.target) if self.table_format.name == "iceberg" else None
-        if place is not None:
-            if self.settings.dry_run:
-                return  # the namespace may not exist
-            remember(root, place)
-        self.table_format.check(root)
+        if self.table_format.name == "iceberg":
+            place = _iceberg_place(self.settings, self.target, has_tables=self._history.format is not None)
+            if place is not None and self.settings.dry_run:
+                TargetCatalog.of(place)  # the namespace may not exist
+                return
+            if place is not None:
+                remember(self.target.root, place)
+        self.table_format.check(self.target.root)
 
     def _own_name(self, name: str) -> str:
         """As in `TableFormat`."""
@@ -566,7 +570,7 @@ def _format(settings: RunSettings, target: Target) -> str:
     Raises: format-differs
     """
     requested = settings.table_format or ("iceberg" if settings.iceberg_catalog else None)
-    current = (target.format() if target.exists else None) or ("iceberg" if place_of(target.root) else None)
+    current = target.format() or ("iceberg" if place_of(target.root) else None)
     if requested and current and requested != current:
         message = f"the tables in '{target.root}' have the format '{current}', not '{requested}'"
         hint = "omit the format, or choose another target folder"
