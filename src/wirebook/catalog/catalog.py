@@ -103,8 +103,8 @@ class Catalog:
     def compiled(self) -> Catalog:
         """The catalogue with its definitions compiled, without the documents that they were read from: what another
         process needs to match messages. It has no diagnostics, and of the registry only the schemas and endpoints."""
-        schemas = {name: groups for name, groups in self.registry.document.items() if name == "schemagroups"}
-        registry = LoadedRegistry(schemas, {}, self.registry.endpoints)
+        schemas = self.registry.document.get("schemagroups", {})
+        registry = LoadedRegistry({"schemagroups": schemas}, {}, self.registry.endpoints)
         vars(registry)["fingerprint"] = self.fingerprint
         catalog = Catalog(registry, self.options)
         selector = self.selector.reading(catalog.read_payload)

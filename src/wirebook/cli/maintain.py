@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from wirebook.cli.exit_codes import CANNOT_RUN, OK
 from wirebook.cli.options import TablesArgument
 from wirebook.cli.output import print_json, print_problems, print_table
 
@@ -27,7 +28,7 @@ def maintain(  # noqa: PLR0917 (options)
     compact: Annotated[bool, typer.Option("--compact/--no-compact", help="Replace small files by larger ones.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; print what would be done.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-) -> None:
+) -> int:
     """Compact the tables of a folder, and delete files and versions that no reader needs.
 
     Delta Lake: compaction, a checkpoint of the log, and deletion of files, those of killed runs among them. Iceberg:
@@ -47,5 +48,4 @@ def maintain(  # noqa: PLR0917 (options)
         if dry_run:
             print("nothing was changed (--dry-run)")
     print_problems(problems)
-    if problems:
-        raise typer.Exit(2)
+    return CANNOT_RUN if problems else OK

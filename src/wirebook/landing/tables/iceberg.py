@@ -143,7 +143,7 @@ class IcebergFormat(ParquetFormat):
         folder, started = place.folder, time.time()
         limit = options.retained_since(started)
         with _upkeep_failures(place):
-            table = _load_as_it_is(place)
+            table = _read_table(place)
             if table is None:
                 return Upkeep(place.name, 0)
             files = len(list(table.scan().plan_files()))
@@ -163,7 +163,7 @@ class IcebergFormat(ParquetFormat):
         """Replace small files by larger ones; returns how many are replaced, or would be."""
         from wirebook.landing.tables.iceberg_compaction import compact  # noqa: PLC0415 (an extra)
 
-        load = partial(_load_as_it_is, place)
+        load = partial(_read_table, place)
         return compact(load, place.folder, options, open_file=self.open, pauses=PAUSES, batch_property=BATCH)
 
 
@@ -194,7 +194,7 @@ def _expire(place: TablePlace, limit: int, *, dry_run: bool) -> tuple[Table, set
     from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415
 
     for pause in PAUSES:
-        table = _load_as_it_is(place)
+        table = _read_table(place)
         assert table is not None
         kept = {reference.snapshot_id for reference in table.refs().values()}
         until = {entry.snapshot_id: successor.timestamp_ms for entry, successor in pairwise(table.history())}
@@ -223,10 +223,10 @@ def _load(place: TablePlace) -> Table | None:
     if not _has_catalog(place.root.absolute()):
         return None
     with catalog_failures(catalog_of(place.root.absolute()).name):
-        return _load_as_it_is(place)
+        return _read_table(place)
 
 
-def _load_as_it_is(place: TablePlace) -> Table | None:
+def _read_table(place: TablePlace) -> Table | None:
     """The table; None if nothing has landed in it. Raises: those of `pyiceberg`"""
     root = place.root.absolute()
     return catalog_of(root).load(place.name) if _has_catalog(root) else None
