@@ -9,7 +9,7 @@ Spec: message/spec.md, endpoint/spec.md; docs/outcomes.md.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from functools import cached_property, partial
 from os import PathLike
@@ -174,10 +174,7 @@ class Catalog:
 
     def check_endpoint(self, xid: str) -> None:
         """Raise WirebookError (``unknown-endpoint``) if the catalogue does not have this endpoint."""
-        if xid not in self.scopes:
-            known = ", ".join(f"'{scope}'" for scope in sorted(self.scopes)[:10]) or "none"
-            message = f"the catalogue has no endpoint '{xid}'; it has: {known}"
-            raise WirebookError(Problem(code="unknown-endpoint", message=message, actual=xid))
+        check_known_endpoint(xid, self.scopes)
 
     # -- explain -----------------------------------------------------------------------------------------------------
 
@@ -355,3 +352,11 @@ def _wire_message(built: Built) -> AnyMessage:
     if built.wire is None:
         raise WirebookError(*built.errors)
     return built.wire
+
+
+def check_known_endpoint(xid: str, known: Collection[str]) -> None:
+    """Raise WirebookError (``unknown-endpoint``) if a catalogue with the endpoints `known` does not have this one."""
+    if xid not in known:
+        has = ", ".join(f"'{endpoint}'" for endpoint in sorted(known)[:10]) or "none"
+        message = f"the catalogue has no endpoint '{xid}'; it has: {has}"
+        raise WirebookError(Problem(code="unknown-endpoint", message=message, actual=xid))

@@ -112,7 +112,7 @@ class _SourceReader:
 
     def read(self, source: RegistrySource) -> Iterator[DocumentOrigin]:
         """Yield the registry documents of a source. Other documents are skipped in folders, and errors otherwise."""
-        folder = isinstance(source, (str, Path)) and not _is_url(source) and is_folder(Path(source))
+        folder = isinstance(source, (str, Path)) and not is_url(source) and is_folder(Path(source))
         for document in self._documents(source):
             self.problems.extend(document.problems)
             log = Log()
@@ -135,7 +135,7 @@ class _SourceReader:
             yield from self._attempt(partial(_as_source, f"<value {next(self.number)}>", source))
         elif isinstance(source, Document):
             yield from self._attempt(partial(read_document, source, self.limits))
-        elif isinstance(source, str) and _is_url(source):
+        elif isinstance(source, str) and is_url(source):
             from wirebook.client.registry import fetch_registry  # noqa: PLC0415 (a quarter of a second)
 
             yield from self._attempt(partial(fetch_registry, source, self.limits, cache=self.cache))
@@ -188,7 +188,7 @@ def _check_texts(name: str, value: Mapping[str, Any]) -> None:
             inner += ((f"{pointer}/{number}", member) for number, member in enumerate(part))
 
 
-def _is_url(source: str | Path) -> bool:
+def is_url(source: str | Path) -> bool:
     return isinstance(source, str) and source.lower().startswith(("http://", "https://"))
 
 

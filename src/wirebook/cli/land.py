@@ -42,7 +42,7 @@ from wirebook.cli.output import (
 )
 from wirebook.cli.run_output import INCOMPLETE_CODES, print_note_as, print_problems_as, print_report
 from wirebook.cli.serve import seconds_of
-from wirebook.cli.sources import capture_path, check_standard_input, load_catalog_to_land
+from wirebook.cli.sources import capture_path, check_standard_input, load_catalog_to_land, load_catalogue_for_run
 from wirebook.core.collector import collect_seldom
 from wirebook.core.counting import counted
 
@@ -183,7 +183,7 @@ def land(  # noqa: PLR0917 (options)
                 print_event(recent.add(figures_of(batch)).to_dict())
 
         check_format(table_format)
-        loaded = load_catalog_to_land(catalog, confluent=confluent)
+        loaded = load_catalogue_for_run(catalog, confluent=confluent, endpoint=endpoint)
         before = committed_batches(to)
         bar.begin_step("reading the list of source files")
         runner = bar.runner(local=local)

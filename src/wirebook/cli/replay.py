@@ -14,7 +14,7 @@ from wirebook.cli.land import LocalOption, ReportOption, StageOption
 from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption, TablesArgument, TableSettingsOption
 from wirebook.cli.output import print_json, print_problems, print_table
 from wirebook.cli.run_output import print_reasons, print_staged
-from wirebook.cli.sources import load_catalog_to_land
+from wirebook.cli.sources import load_catalogue_for_run
 from wirebook.core.counting import counted
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def replay(  # noqa: PLR0917 (options)
         from wirebook.landing.job import replay as replay_job  # noqa: PLC0415
         from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
 
-        loaded = load_catalog_to_land(catalog, confluent=confluent)
+        loaded = load_catalogue_for_run(catalog, confluent=confluent, endpoint=endpoint)
         before = committed_batches(folder)
         bar.begin_step("reading the dead letters")
         runner = bar.runner(local=local)

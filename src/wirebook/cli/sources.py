@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wirebook.catalog import Catalog
     from wirebook.catalog.load import Document
     from wirebook.definitions.match.outcome import Outcome
+    from wirebook.landing.runs.batches import Catalogue
     from wirebook.landing.stores.locations import Location
 
 BLOCK: Final = 1 << 20
@@ -74,10 +75,24 @@ def load_catalog(sources: list[str], **options: Any) -> Catalog:
 def load_catalog_to_land(sources: list[str], *, confluent: bool) -> Catalog:
     """Load a catalogue and print the number of its errors, because tables are harder to correct than a printed line."""
     loaded = load_catalog(sources, confluent_prefix=confluent)
-    errors = sum(problem.severity is Severity.ERROR for problem in loaded.diagnostics)
+    _note_errors(sum(problem.severity is Severity.ERROR for problem in loaded.registry.problems))
+    return loaded
+
+
+def load_catalogue_for_run(sources: list[str], *, confluent: bool, endpoint: str | None) -> Catalogue:
+    """What a run needs of a catalogue, as `load_catalog_to_land`; a large one is compiled once for all runs."""
+    from wirebook.definitions.match.options import MatchOptions  # noqa: PLC0415 (half a second for both)
+    from wirebook.landing.job import load_catalogue  # noqa: PLC0415
+
+    catalogue = load_catalogue(documents_of(sources), MatchOptions(confluent_prefix=confluent), endpoint)
+    print_problems(catalogue.unread)
+    _note_errors(catalogue.errors)
+    return catalogue
+
+
+def _note_errors(errors: int) -> None:
     if errors:
         print_note(f"the catalogue has {counted(errors, 'error')}; run `wirebook lint` to list them")
-    return loaded
 
 
 def outcomes_of(capture: str, catalog: Catalog, endpoint: str | None) -> Iterator[tuple[MessageLocation, Outcome]]:

@@ -7,7 +7,7 @@ report = replay("tables/", "corrected.xreg.json")
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import cache, partial
@@ -17,6 +17,7 @@ import orjson
 
 from wirebook.catalog import Catalog
 from wirebook.catalog.catalog import CatalogSource
+from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.runs.batches import Catalogue, CommittedBatch, ProgressListener, Runner, RunSettings
 from wirebook.landing.runs.engine import engine_for, prepared_engine
 from wirebook.landing.runs.land import land_files
@@ -24,10 +25,11 @@ from wirebook.landing.runs.local_runner import LocalRunner
 from wirebook.landing.runs.replay import replay_dead_letters
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import DeadLetterFilter, Target
+from wirebook.landing.stored_catalogues import key_of, store, stored
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.tables.comments import comment_text
 from wirebook.landing.tables.settings import AnyTableSettings, read_table_settings
-from wirebook.problems import Problem, WirebookError
+from wirebook.problems import Problem, Severity, WirebookError
 
 __all__ = ["AnyCatalog", "AnyPath", "LandOptions", "Report", "RunOptions", "land", "load_catalog", "replay"]
 
@@ -70,17 +72,22 @@ class LandOptions(RunOptions, total=False):
 
 
 def land(
-    source: AnyPath, catalog: AnyCatalog, to: AnyPath, *, runner: Runner | None = None, **options: Unpack[LandOptions]
+    source: AnyPath,
+    catalog: AnyCatalog | Catalogue,
+    to: AnyPath,
+    *,
+    runner: Runner | None = None,
+    **options: Unpack[LandOptions],
 ) -> Report:
     """Land what is new in `source`, a file or a folder, as typed tables and dead letters in the folder `to`.
 
         report = land("captures/", "orders.xreg.json", "tables/", table_format="delta")
         print(report.landed, report.dead_lettered)
 
-    Both can be URLs of an object store. `catalog` is a `Catalog`, or the sources of one as for `Catalog.load`. Its
-    match options apply; options other than ``confluent_prefix`` make landing slow, because messages are then matched
-    one by one. The `runner` runs the tasks: by default processes of this machine. The `options` are those of
-    `LandOptions`.
+    Both can be URLs of an object store. `catalog` is a `Catalog`, the sources of one as for `Catalog.load`, or the
+    result of `load_catalogue`. Its match options apply; options other than ``confluent_prefix`` make landing slow,
+    because messages are then matched one by one. The `runner` runs the tasks: by default processes of this machine. The
+    `options` are those of `LandOptions`.
 
     Raises: WirebookError (unknown-endpoint, unreadable-file, unsupported-store, format-differs, missing-extra,
     iceberg-catalog-differs, iceberg-catalog-failed, target-locked, unwritable-target, not-conserved, worker-failed, and
@@ -88,14 +95,14 @@ def land(
     report.
     """
     check_options(options, LandOptions)
-    loaded = load_catalog(catalog)
-    settings = run_settings(loaded, runner, options)
-    return land_files(settings, location_of(source), catalogue_of(loaded), Target(location_of(to)))
+    catalogue = _catalogue_for(catalog, options.get("endpoint"))
+    settings = run_settings(catalogue, runner, options)
+    return land_files(settings, location_of(source), catalogue, Target(location_of(to)))
 
 
 def replay(
     folder: AnyPath,
-    catalog: AnyCatalog,
+    catalog: AnyCatalog | Catalogue,
     *,
     codes: Iterable[str] = (),
     definitions: Iterable[str] = (),
@@ -115,10 +122,10 @@ def replay(
     unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`).
     """
     check_options(options, RunOptions)
-    loaded = load_catalog(catalog)
-    settings = run_settings(loaded, runner, options)
+    catalogue = _catalogue_for(catalog, options.get("endpoint"))
+    settings = run_settings(catalogue, runner, options)
     chosen = DeadLetterFilter(codes=sorted(codes), definitions=sorted(definitions))
-    return replay_dead_letters(settings, catalogue_of(loaded), Target(location_of(folder)), chosen)
+    return replay_dead_letters(settings, catalogue, Target(location_of(folder)), chosen)
 
 
 def load_catalog(catalog: AnyCatalog) -> Catalog:
@@ -126,6 +133,29 @@ def load_catalog(catalog: AnyCatalog) -> Catalog:
     if isinstance(catalog, Catalog):
         return catalog
     return Catalog.load(*catalog) if isinstance(catalog, list | tuple) else Catalog.load(catalog)
+
+
+def load_catalogue(sources: Sequence[CatalogSource], options: MatchOptions, endpoint: str | None) -> Catalogue:
+    """The catalogue of a run with this endpoint, from the user's cache if an earlier run has stored it.
+
+    Raises: WirebookError, as `Catalog.load`
+    """
+    key = key_of(sources, options, endpoint)
+    if key is not None and (catalogue := stored(key, options)) is not None:
+        return catalogue
+    catalogue = catalogue_of(Catalog.load(*sources, options=options))
+    is_whole = not catalogue.unread and (endpoint is None or endpoint in catalogue.endpoints())
+    if key is not None and is_whole and key == key_of(sources, options, endpoint):  # the files are those that were read
+        store(key, catalogue, endpoint)
+    return catalogue
+
+
+def _catalogue_for(catalog: AnyCatalog | Catalogue, endpoint: str | None) -> Catalogue:
+    if isinstance(catalog, Catalogue):
+        return catalog
+    if isinstance(catalog, Catalog):
+        return catalogue_of(catalog)
+    return load_catalogue(catalog if isinstance(catalog, list | tuple) else [catalog], DEFAULT_OPTIONS, endpoint)
 
 
 def check_options(options: Iterable[str], known: type) -> None:
@@ -141,7 +171,7 @@ def check_options(options: Iterable[str], known: type) -> None:
             raise TypeError(f"unknown option '{name}'; {hint}")
 
 
-def run_settings(catalog: Catalog, runner: Runner | None, options: RunOptions | LandOptions) -> RunSettings:
+def run_settings(catalog: Catalog | Catalogue, runner: Runner | None, options: RunOptions | LandOptions) -> RunSettings:
     """The settings of a run.
 
     Raises: unknown-endpoint, table-settings, bad-setting
@@ -201,6 +231,9 @@ def catalogue_of(catalog: Catalog) -> Catalogue:
         partial(prepared_engine, catalog),
         endpoint_of,
         lambda: catalog.scopes,
+        catalog.options,
+        sum(problem.severity is Severity.ERROR for problem in catalog.registry.problems),
+        catalog.registry.unread,
     )
 
 

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from wirebook.spark.jars import cache_folder
+from wirebook.landing.user_cache import user_cache
 from wirebook.spark.java import JAVA_OPTIONS, Java, find_java
 
 SETTING: Final = "WIREBOOK_CLASS_ARCHIVE"
@@ -52,7 +52,7 @@ def archive_of(java: Java, environment: Mapping[str, str] = os.environ) -> Path 
         return None
     import pyspark  # noqa: PLC0415
 
-    folder = Path(setting) if setting else cache_folder(environment).parent / "classes"
+    folder = Path(setting) if setting else user_cache(environment) / "classes"
     executable = java.executable.resolve()
     digest = hashlib.sha256(f"{executable} {executable.stat().st_mtime_ns}\n".encode())
     for jar in os.scandir(Path(pyspark.__file__).parent / "jars"):  # in this order, Java puts them on its class path

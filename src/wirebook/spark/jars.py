@@ -20,6 +20,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
+from wirebook.landing.user_cache import user_cache
 from wirebook.problems import Problem, WirebookError
 
 __all__ = ["KAFKA", "cache_folder", "class_path", "locked_jars"]
@@ -62,9 +63,8 @@ def locked_jars(group: str, lock: Path = LOCK) -> list[Jar]:
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder in which fetched jars are kept, below XDG_CACHE_HOME or ~/.cache."""
-    base = environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME") or Path.home(), ".cache")
-    return Path(base, "wirebook", "jars")
+    """The folder in which fetched jars are kept."""
+    return user_cache(environment) / "jars"
 
 
 def class_path(jars: list[Jar], folder: Path | None = None) -> str:

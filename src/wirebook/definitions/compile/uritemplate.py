@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z0-9_]+)\}")
@@ -55,6 +55,10 @@ PATH = TemplateContext("path", spans=False, uri=True, forbidden="?#")
 QUERY = TemplateContext("query", uri=True, encoded=True)
 MQTT_TOPIC = TemplateContext("mqtt-topic", forbidden="+#\0", spans=False)
 NATS_SUBJECT = TemplateContext("nats-subject", separator=".", forbidden="*> \t\r\n", spans=False)
+
+
+COMPILED_AFTER: Final = 20
+"""Matches of a template after which its pattern is compiled."""
 
 
 class Piece(NamedTuple):
@@ -97,6 +101,7 @@ class Template:
     names: tuple[str, ...]
     whole: bool
     literal_length: int
+    _uses: int = field(default=0, init=False, repr=False, compare=False)
 
     @property
     def spanning(self) -> bool:
@@ -125,7 +130,7 @@ class Template:
 
     def match(self, text: str, *, rfc6570: bool = False) -> Split | None:
         """Split `text` with the shortest value for each placeholder from the left, or return None. Cost: linear."""
-        if self.pattern is None:
+        if self._is_rarely_used() or self.pattern is None:
             split = self.match_by_segments(text)
         else:
             match = self.pattern.fullmatch(text)
@@ -133,6 +138,13 @@ class Template:
         if split and rfc6570 and not all(map(UNRESERVED_OR_ESCAPED.match, split.captures)):
             return None
         return split
+
+    def _is_rarely_used(self) -> bool:
+        """Whether compiling the pattern, which takes as long as twenty matches without it, is not worth it yet."""
+        if self._uses < COMPILED_AFTER:
+            object.__setattr__(self, "_uses", self._uses + 1)
+            return True
+        return False
 
     def match_by_segments(self, text: str) -> Split | None:
         """Split `text` as `match` does, without the compiled pattern. Cost: linear."""

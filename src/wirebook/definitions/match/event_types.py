@@ -42,6 +42,12 @@ class EventTypes:
                 by_type.setdefault(_folded(type_), []).append(definition)
         return by_type
 
+    @cached_property
+    def constants(self) -> dict[str, str]:
+        """The types that definitions require, by the XID of the definition."""
+        types = ((definition.xid, constant_type(definition)) for definition in self.definitions)
+        return {xid: type_ for xid, type_ in types if type_}
+
     def of(self, views: Iterable[MessageView]) -> frozenset[str]:
         """The types of a message; an empty set if no definition requires a type."""
         return frozenset(filter(None, map(type_of, views))) if self.by_type else frozenset()

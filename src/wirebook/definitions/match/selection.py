@@ -20,7 +20,7 @@ from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.compile.fit import Mismatch
 from wirebook.definitions.compile.view import MessageView
 from wirebook.definitions.match import tolerated_faults
-from wirebook.definitions.match.event_types import EventTypes, constant_type
+from wirebook.definitions.match.event_types import EventTypes
 from wirebook.definitions.match.index import Index
 from wirebook.definitions.match.matcher import NO_ENDPOINT, EndpointConstraints, Match, match_metadata, mismatches_of
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
@@ -279,7 +279,8 @@ class Selector:
         """
         same_type = self.event_types.same(types, protocol, scope.members)
         candidates = _unique((*islice(indexed, MAX_COMPARED), *same_type))
-        ranked = ((constant_type(candidate) not in types, candidate) for candidate in candidates)
+        constants = self.event_types.constants
+        ranked = ((constants.get(candidate.xid) not in types, candidate) for candidate in candidates)
         return sorted(ranked, key=itemgetter(0))
 
 

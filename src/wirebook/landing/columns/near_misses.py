@@ -26,7 +26,7 @@ from wirebook.bindings.received import Kind, Mode
 from wirebook.definitions.compile.definition import Constraint, Definition
 from wirebook.definitions.compile.slots import BARE
 from wirebook.definitions.compile.view import MessageView
-from wirebook.definitions.match.event_types import TYPE, constant_type
+from wirebook.definitions.match.event_types import TYPE
 from wirebook.definitions.match.matcher import absence_mismatch, selector_mismatch
 from wirebook.definitions.match.selection import EndpointScope, Selector
 from wirebook.landing.columns.caches import bounded_cache, from_cache
@@ -73,7 +73,7 @@ class NearMissFinder:
         }
         self._classes = {place: ValueClasses(values) for place, values in self._voting.items()}
         self._constraints: dict[Hashable, SlotConstraint] = {}  # those of all definitions, each once
-        self._types = frozenset(filter(None, map(constant_type, selector.definitions)))
+        self._types = frozenset(selector.event_types.constants.values())
         self._compiled = bounded_cache(self._compile)
         self._candidates_of = bounded_cache(self._find_candidates)
         self._with_candidates = bounded_cache(Candidates)

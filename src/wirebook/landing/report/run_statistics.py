@@ -6,7 +6,7 @@ Spec: docs/land.md#the-report; docs/decisions/0063
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,6 +24,8 @@ from wirebook.problems import Problem, WirebookError
 __all__ = ["RunStatistics", "committed_batches", "run_statistics"]
 
 MAX_TABLES = 100
+MAX_STAGED_TABLES = 20
+MANY_STAGED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class RunStatistics:
     Shape: `read` and `empty` are those of the manifests, without replays, which read dead letters. `resolved` counts
     dead letters that a replay landed, and `repeated` events that had landed before; over all batches, `read` equals
     `landed` plus `repeated` plus the unresolved dead letters.
-    `sources` counts source files. `tables` are the hundred largest tables; `rows` has the rows of all tables by name.
+    `sources` counts source files. `tables` are the largest tables, at most a hundred; `rows` has those of all by name.
     `started`, `ended` and `seconds` are when the first batch started, when the last one was committed, and the sum of
     the durations; None if an earlier version of Wirebook wrote the batches. `late` and `by_endpoint` as in `Manifest`.
     """
@@ -82,12 +84,12 @@ def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> R
     sizes = {name: sum(rows for _, rows in table_files) for name, table_files in files.items()}
     staged = sum((Counter(manifest.staged) for manifest in manifests), Counter())
     tables = Counter({name: rows for name, rows in sizes.items() if name not in NO_DEFINITION and rows}) + staged
-    largest = sorted(tables, key=lambda name: (-tables[name], name))[:MAX_TABLES]
+    described = _described(tables, staged)
     paths = {name: [path for path, _ in table_files] for name, table_files in files.items()}
     staged_in = paths.get(STAGED, [])
     statistics = {
         name: table_statistics(name, known[name].xid if name in known else None, paths.get(name, []))
-        for name in largest
+        for name in described
     }
     schemas = {name: known[name].schema for name in statistics if name in staged and name in known}
     add_staged({name: statistics[name] for name in schemas}, staged_in, schemas)
@@ -113,6 +115,16 @@ def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> R
         late=sum(manifest.late for manifest in manifests),
         by_endpoint=dict(sum((Counter(manifest.endpoints) for manifest in manifests), Counter())),
     )
+
+
+def _described(rows: Mapping[str, int], staged: Mapping[str, int]) -> list[str]:
+    """The tables with the most rows. Of many staged rows, only those of the largest tables are read, which can be
+    anywhere in the files."""
+    by_size = sorted(rows, key=lambda name: (-rows[name], name))
+    if sum(staged.values()) > MANY_STAGED:
+        left_out = {*[name for name in by_size if name in staged][MAX_STAGED_TABLES:]}
+        by_size = [name for name in by_size if name not in left_out]
+    return by_size[:MAX_TABLES]
 
 
 def _check_known(target: Target, batches: Collection[int] | None) -> None:

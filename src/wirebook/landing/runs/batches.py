@@ -72,7 +72,8 @@ class Catalogue:
     endpoint with an XID. `name` and `epoch` are those in the document. `xids` returns the definitions
     that have tables; without it, the engine names them. `prepare` returns the compiled catalogue for messages of an
     endpoint, so that tasks need not compile it. `endpoint_of` returns the endpoint of a definition, if only one has it;
-    `endpoints` returns the XIDs of all.
+    `endpoints` returns the XIDs of all. `options` are those that messages are matched with. `errors` counts the errors
+    that loading has found; `unread` are those of sources that could not be read.
     """
 
     fingerprint: str
@@ -85,6 +86,9 @@ class Catalogue:
     prepare: Callable[[str | None], bytes | None] = lambda _: None
     endpoint_of: Callable[[str], str | None] = lambda _: None
     endpoints: Callable[[], Collection[str]] = lambda: ()
+    options: MatchOptions = DEFAULT_OPTIONS
+    errors: int = 0
+    unread: Sequence[Problem] = ()
 
 
 class Runner(Protocol):
@@ -392,15 +396,16 @@ class Batches:
     def _job(self, pending: PendingBatch, document: bytes, chosen: bytes = b"") -> Job:
         """The job of a batch; `chosen` as in `RepeatSearch`."""
         is_own = pending.catalogue == self.catalogue.fingerprint and pending.options == self.settings.options
+        prepared = self.catalogue.prepare(pending.endpoint) if is_own else None
         staging = None if self.settings.dry_run else self.target.staging(pending.batch).absolute()
         return Job(
             factory=self.settings.factory,
-            catalogue=Job.pack(document),
+            catalogue=Job.pack(document) if prepared is None else b"",
             options={
                 "endpoint": pending.endpoint,
                 "catalogue": pending.catalogue,
                 "match": pending.options,
-                "prepared": self.catalogue.prepare(pending.endpoint) if is_own else None,
+                "prepared": prepared,
             },
             batch=pending.batch,
             staging=staging,

@@ -155,22 +155,25 @@ class CatalogueEngine:
         """The table of a definition. An alias shares the table of its source."""
         if xid not in self._layouts:
             definition = self.catalog.definitions[xid]
-            self._layouts[xid] = self._layout(self.catalog.definitions.get(definition.identity, definition))
+            self._layouts[xid] = self._layout(self._owner(definition))
         return self._layouts[xid]
 
-    def _described_layout(self, xid: str) -> TableLayout:
-        """The table of a definition, which becomes known to those that read the results of this engine."""
-        layout = self.layout(xid)
-        if layout.definition not in self._info:
-            self._info[layout.definition] = TableInfo(layout.definition, layout.descriptions, bool(layout.attributes))
-        return layout
+    def _describe(self, table: str, layout: TableLayout) -> None:
+        """Make a table with these columns known to those that read the results of this engine."""
+        if table not in self._info:
+            self._info[table] = TableInfo(table, layout.descriptions, bool(layout.attributes))
 
-    def _tables_of(self, numbers: Sequence[int]) -> tuple[str, ...]:
-        """The tables of definitions, by number."""
-        for number in numbers:
-            if number not in self._table_names:
-                self._table_names[number] = self._described_layout(self._xids[number]).definition
+    def _tables_of(self, numbers: Sequence[int], layout: TableLayout) -> tuple[str, ...]:
+        """The tables of definitions, by number, which have the same columns."""
+        for number in set(numbers).difference(self._table_names):
+            definition = self.catalog.selector.definitions[number]
+            self._table_names[number] = table = self._owner(definition).xid
+            self._describe(table, layout)
         return tuple(map(self._table_names.__getitem__, numbers))
+
+    def _owner(self, definition: Definition) -> Definition:
+        """The definition whose table has the messages of a definition: of an alias, its source."""
+        return self.catalog.definitions.get(definition.identity, definition)
 
     def _layout(self, definition: Definition) -> TableLayout:
         """The layout of a definition. Definitions with equal keys share their columns."""
@@ -202,7 +205,7 @@ class CatalogueEngine:
                 tally.add_dead_letters(block)
                 continue
             numbers, starts = np.unique(block.numbers, return_index=True)
-            names = self._tables_of(numbers.tolist())
+            names = self._tables_of(numbers.tolist(), block.layout)
             tally.add_block(TableBlock(names, np.append(starts, len(block.numbers)), block.rows))
         for places in tally.deferred:
             rest[places] = False
@@ -368,7 +371,8 @@ class CatalogueEngine:
         tally.read += 1
         tally.outcomes[outcome.outcome] += 1
         if outcome.matched and outcome.definition is not None:
-            layout = self._described_layout(outcome.definition)
+            layout = self.layout(outcome.definition)
+            self._describe(layout.definition, layout)
             tally.rows.setdefault(layout.definition, []).append(table_row(layout, outcome, origin))
             return
         tally.dead.append(dead_letter(outcome, origin))

@@ -72,11 +72,12 @@ R = TypeVar("R")
 class Job:
     """What all tasks of a batch share.
 
-    Shape: `catalogue` is compressed JSON. `staging` is where tasks write files, None in a dry run. `progress_folder` is
-    where they write how far they are. `tables` is the list of the target's tables, and `names` has those of other
-    definitions as in `assign_names`; None leaves them to the engine. `table_settings` are those of the target.
-    `staging_policy` chooses the tables whose rows are staged. With `dead_letters` the splits are row groups of
-    dead-letter files. With `repeats`, events that have landed before enter the table of repeats.
+    Shape: `catalogue` is compressed JSON; it is empty if the options have the compiled catalogue. `staging` is where
+    tasks write files, None in a dry run. `progress_folder` is where they write how far they are. `tables` is the list
+    of the target's tables, and `names` has those of other definitions as in `assign_names`; None leaves them to the
+    engine. `table_settings` are those of the target. `staging_policy` chooses the tables whose rows are staged. With
+    `dead_letters` the splits are row groups of dead-letter files. With `repeats`, events that have landed before enter
+    the table of repeats.
     """
 
     factory: EngineFactory
@@ -99,7 +100,7 @@ class Job:
         return zlib.compress(catalogue, 3)
 
     def unpack(self) -> bytes:
-        return zlib.decompress(self.catalogue)
+        return zlib.decompress(self.catalogue) if self.catalogue else b""
 
 
 class SplitResult(msgspec.Struct, kw_only=True):
@@ -177,7 +178,7 @@ class _Tally:
         for block in (*landed.blocks, TableBlock.of(DEAD_LETTERS, landed.dead_letters)):
             for table, count in zip(block.names, block.counts, strict=True):
                 self.rows[table] += count
-            if new := [table for table in block.names if table not in self.columns]:
+            if new := sorted(set(block.names).difference(self.columns)):
                 self.note_columns(new, block.rows.schema)
                 self.info |= {table: landed.info[table] for table in new if table in landed.info}
 

@@ -158,12 +158,11 @@ class EvolvingEngine:
         """The rows in the tables of the target."""
         blocks = []
         for block in landed.blocks:
-            for name in block.names:
-                if name not in self._table_of:
-                    info = landed.info[name]
-                    xid = info.definition or name
-                    table = self._table_of[name] = names.get(xid) or readable_name(xid)
-                    self._info[table] = info
+            for name in set(block.names).difference(self._table_of):
+                info = landed.info[name]
+                xid = info.definition or name
+                table = self._table_of[name] = names.get(xid) or readable_name(xid)
+                self._info[table] = info
             blocks.append(replace(block, names=tuple(map(self._table_of.__getitem__, block.names))))
         return replace(landed, tables=BlockTables(blocks), info=self._info)
 
@@ -179,7 +178,7 @@ class EvolvingEngine:
     def _decide(self, block: TableBlock) -> None:
         """Decide what to do with the rows of tables. Once per table, because an engine returns the same columns in each
         chunk."""
-        new = [name for name in block.names if name not in self._changes]
+        new = set(block.names).difference(self._changes)
         if not new:
             return
         schema = block.rows.schema

@@ -157,12 +157,11 @@ class TableSpool:
 
     def _numbers_of(self, tables: Sequence[str], info: Mapping[str, TableInfo]) -> Numbers:
         """The numbers of tables. New tables get one."""
-        for table in tables:
-            if table not in self._numbers:
-                self._numbers[table] = len(self._names)
-                self._names.append(table)
-                if (definition := info.get(table, UNKNOWN_TABLE).definition) is not None:
-                    self._definitions[table] = definition
+        for table in sorted(set(tables).difference(self._numbers)):
+            self._numbers[table] = len(self._names)
+            self._names.append(table)
+            if (definition := info.get(table, UNKNOWN_TABLE).definition) is not None:
+                self._definitions[table] = definition
         if (new := len(self._names) - len(self._rows)) > 0:
             self._schema_of, self._sizes, self._rows = (
                 np.concatenate([of_tables, np.zeros(new, of_tables.dtype)])
