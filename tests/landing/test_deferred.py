@@ -15,9 +15,9 @@ from tests.landing.workspace import Workspace, engine_calls
 from wirebook.catalog import Catalog
 from wirebook.landing.job import catalogue_of
 from wirebook.landing.runs import engine, joined_chunks
-from wirebook.landing.runs.batches import RunSettings
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.settings import RunSettings
 from wirebook.landing.runs.target import Target
 from wirebook.landing.sources.lines import Sizes
 

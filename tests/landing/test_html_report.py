@@ -25,9 +25,9 @@ from wirebook.landing.report.column_statistics import (
 from wirebook.landing.report.dead_letter_statistics import MAX_EXAMPLES, dead_letter_statistics
 from wirebook.landing.report.html import html_report, visible, write_report
 from wirebook.landing.report.run_statistics import committed_batches, run_statistics
-from wirebook.landing.runs.batches import RunSettings
 from wirebook.landing.runs.engine import engine_for
 from wirebook.landing.runs.land import land_files
+from wirebook.landing.runs.settings import RunSettings
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA
 from wirebook.problems import CODES, WirebookError

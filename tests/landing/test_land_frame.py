@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.landing.workspace import Workspace
-from wirebook.landing.runs.batches import Catalogue
 from wirebook.landing.runs.frame_task import FrameInput, run_frame_task
 from wirebook.landing.runs.land_frame import land_frame
 from wirebook.landing.runs.manifests import FrameBatch
 from wirebook.landing.runs.offsets import Offsets, RepeatedMessage, add_offsets, fill_offsets, intervals_of, is_within
 from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.settings import Catalogue
 from wirebook.landing.runs.target import Target, no_stop
 from wirebook.landing.runs.task import Job, TaskResult
 from wirebook.landing.sources.dataframes import Identity, InputColumns

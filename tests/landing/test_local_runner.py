@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.landing.workspace import STANDIN, Workspace
-from wirebook.landing.runs.checks import Tasks
 from wirebook.landing.runs.local_runner import LocalRunner
+from wirebook.landing.runs.settings import Tasks
 from wirebook.landing.runs.task import Job, TaskResult
 from wirebook.problems import WirebookError
 

@@ -22,8 +22,6 @@ from wirebook.landing.job import catalogue_of, land, replay
 from wirebook.landing.report.html import write_report
 from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.report.show import tables_in
-from wirebook.landing.runs.batches import RunSettings
-from wirebook.landing.runs.checks import Tasks
 from wirebook.landing.runs.engine import engine_for
 from wirebook.landing.runs.event_keys import EventIndex, EventKeys, first_of_each, read_keys
 from wirebook.landing.runs.frame_task import FrameInput, run_frame_task
@@ -31,6 +29,7 @@ from wirebook.landing.runs.land_frame import land_frame
 from wirebook.landing.runs.local_runner import LocalRunner
 from wirebook.landing.runs.manifests import FrameBatch
 from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.settings import RunSettings, Tasks
 from wirebook.landing.runs.target import Target, no_stop
 from wirebook.landing.runs.task import Job, TaskResult
 from wirebook.landing.sources.dataframes import Identity, InputColumns

@@ -16,7 +16,7 @@ from wirebook.cli.app import run
 from wirebook.cli.run_output import print_report
 from wirebook.landing.report.html import write_report
 from wirebook.landing.report.run_statistics import run_statistics
-from wirebook.landing.runs.batches import CommittedBatch
+from wirebook.landing.runs.settings import CommittedBatch
 from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.records import ObjectRecords
 from wirebook.landing.watch.figures import RecentBatches, figures_of, percentile

@@ -25,12 +25,15 @@ import standin  # noqa: E402
 
 from wirebook.landing.chunks import Chunk, Landed  # noqa: E402
 from wirebook.landing.runs import task  # noqa: E402
-from wirebook.landing.runs.batches import Catalogue, RunSettings  # noqa: E402
-from wirebook.landing.runs.checks import Tasks  # noqa: E402
 from wirebook.landing.runs.engine import engine_for  # noqa: E402
 from wirebook.landing.runs.land import land_files  # noqa: E402
 from wirebook.landing.runs.replay import replay_dead_letters  # noqa: E402
 from wirebook.landing.runs.report import Report  # noqa: E402
+from wirebook.landing.runs.settings import (  # noqa: E402
+    Catalogue,
+    RunSettings,
+    Tasks,
+)
 from wirebook.landing.runs.target import DeadLetterFilter, Target, no_stop  # noqa: E402
 from wirebook.landing.runs.task import Job, TaskResult, run_task  # noqa: E402
 from wirebook.landing.stores.locations import folders_in, location_of, parquet_source  # noqa: E402

@@ -22,8 +22,8 @@ from wirebook.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
     from wirebook.catalog import Catalog
-    from wirebook.landing.runs.batches import CommittedBatch, Runner
     from wirebook.landing.runs.report import Report
+    from wirebook.landing.runs.settings import CommittedBatch, Runner
 
 
 def follow_source(

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirebook.landing.report.show import TableSummary
-    from wirebook.landing.runs.batches import CommittedBatch
+    from wirebook.landing.runs.settings import CommittedBatch
     from wirebook.problems import Problem
 
 DESCRIPTIONS = {

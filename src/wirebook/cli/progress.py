@@ -18,7 +18,7 @@ from wirebook.cli.output import print_note
 from wirebook.core.counting import counted
 
 if TYPE_CHECKING:
-    from wirebook.landing.runs.batches import Runner
+    from wirebook.landing.runs.settings import Runner
 
 POLL_SECONDS: Final = 0.2
 FIRST_LINE, LINE_SECONDS = 0.8, 5.0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wirebook.catalog import Catalog
     from wirebook.catalog.load import Document
     from wirebook.definitions.match.outcome import Outcome
-    from wirebook.landing.runs.batches import Catalogue
+    from wirebook.landing.runs.settings import Catalogue
     from wirebook.landing.stores.locations import Location
 
 BLOCK: Final = 1 << 20

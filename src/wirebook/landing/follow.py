@@ -14,9 +14,9 @@ from typing import Final, Protocol
 
 from wirebook.catalog.live import LiveCatalog
 from wirebook.landing.job import LandOptions, catalogue_of, run_settings
-from wirebook.landing.runs.batches import CommittedBatch, Runner
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.settings import CommittedBatch, Runner
 from wirebook.landing.runs.target import Target
 from wirebook.landing.sources.files import Scan
 from wirebook.landing.stores.locations import Location

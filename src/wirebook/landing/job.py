@@ -18,12 +18,12 @@ import orjson
 from wirebook.catalog import Catalog
 from wirebook.catalog.catalog import CatalogSource
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
-from wirebook.landing.runs.batches import Catalogue, CommittedBatch, ProgressListener, Runner, RunSettings
 from wirebook.landing.runs.engine import engine_for, prepared_engine
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.local_runner import LocalRunner
 from wirebook.landing.runs.replay import replay_dead_letters
 from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.settings import Catalogue, CommittedBatch, ProgressListener, Runner, RunSettings
 from wirebook.landing.runs.target import DeadLetterFilter, Target
 from wirebook.landing.stored_catalogues import key_of, store, stored
 from wirebook.landing.stores.locations import AnyPath, location_of

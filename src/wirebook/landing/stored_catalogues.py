@@ -29,7 +29,7 @@ import wirebook
 from wirebook.catalog.catalog import CatalogSource, check_known_endpoint
 from wirebook.catalog.load import documents_in, is_folder, is_url
 from wirebook.definitions.match.options import MatchOptions
-from wirebook.landing.runs.batches import Catalogue
+from wirebook.landing.runs.settings import Catalogue
 from wirebook.landing.user_cache import user_cache
 from wirebook.problems import WirebookError
 from wirebook.text.source import DEFAULT_LIMITS

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from wirebook.landing.runs.checks import Tasks
+from wirebook.landing.runs.settings import Tasks
 from wirebook.landing.runs.task import Job, TaskResult, run_task
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import missing_extra

@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from wirebook.landing.runs.checks import Tasks
+from wirebook.landing.runs.settings import Tasks
 from wirebook.landing.runs.task import Job, TaskResult, run_task
 from wirebook.problems import Problem, WirebookError
 

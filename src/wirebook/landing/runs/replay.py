@@ -8,9 +8,7 @@ Spec: docs/land.md#replay; docs/decisions/0058
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import astuple
 from difflib import get_close_matches
 from itertools import groupby
@@ -20,10 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.definitions.match.options import MatchOptions
-from wirebook.landing.runs.batches import Batches, Catalogue, RunSettings
-from wirebook.landing.runs.land import Run
+from wirebook.landing.runs.open_run import open_run
 from wirebook.landing.runs.plan import group_by_weight, make_tasks
 from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.run import Run
+from wirebook.landing.runs.running_batch import RunningBatch
+from wirebook.landing.runs.settings import Catalogue, RunSettings
 from wirebook.landing.runs.target import DeadLetterFilter, Target
 from wirebook.landing.sources.splits import OPENING, FileSplit
 from wirebook.landing.stores.locations import Location, parquet_source
@@ -51,12 +51,9 @@ def replay_dead_letters(
 
     Raises: no-target, unknown-code, unknown-endpoint, target-locked, unwritable-target, broken-target, not-conserved
     """
-    started = time.monotonic()
     _check(target, chosen)
-    with nullcontext() if settings.dry_run else target.locked():
-        batches = Batches(settings, target, catalogue)
-        Run(batches).recover()
-        before = batches.report.read
+    with open_run(settings, target, catalogue) as run:
+        before = run.report.read
         splits = list(_splits(target, settings))
         for pinned in dict.fromkeys(pinned for pinned, _ in splits):
             if pinned.endpoint is not None:
@@ -66,12 +63,10 @@ def replay_dead_letters(
         resolved: int = sum(pq.read_metadata(parquet_source(path)).num_rows for path in target.resolved())
         dead_letters = sum(split.last for _, split in splits)
         if dead_letters > resolved:
-            _replay(batches, chosen, splits)
-        batches.report.skipped = dead_letters - (batches.report.read - before)
-        batches.report.problems += target.problems
+            _replay(run, chosen, splits)
+        run.report.skipped = dead_letters - (run.report.read - before)
         target.wait()
-    batches.report.seconds = time.monotonic() - started
-    return batches.report
+    return run.report
 
 
 def _check(target: Target, chosen: DeadLetterFilter) -> None:
@@ -88,12 +83,13 @@ def _check(target: Target, chosen: DeadLetterFilter) -> None:
         raise WirebookError(*problems)
 
 
-def _replay(batches: Batches, chosen: DeadLetterFilter, splits: Sequence[tuple[PinnedSettings, FileSplit]]) -> None:
+def _replay(run: Run, chosen: DeadLetterFilter, splits: Sequence[tuple[PinnedSettings, FileSplit]]) -> None:
+    """Land the selected dead letters in batches, none of which has several pinned settings."""
     for pinned, group in groupby(sorted(splits, key=_by_pinned), key=lambda split: split[0]):
-        for batch in group_by_weight([split for _, split in group], batches.settings.batch_bytes):
-            tasks = make_tasks(batch, batches.settings.runner.parallelism)
-            pending = batches.begin(tasks, chosen=chosen, **pinned._asdict())
-            batches.run_replay(pending, batches.catalogue.document)
+        for splits_of_batch in group_by_weight([split for _, split in group], run.settings.batch_bytes):
+            tasks = make_tasks(splits_of_batch, run.settings.runner.parallelism)
+            batch = RunningBatch.begin(run, tasks, chosen=chosen, **pinned._asdict())
+            batch.commit(batch.run_tasks(tasks))
 
 
 def _by_pinned(pinned_split: tuple[PinnedSettings, FileSplit]) -> tuple[Any, ...]:

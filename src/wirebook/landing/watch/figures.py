@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from wirebook.landing.runs.batches import CommittedBatch
 from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.settings import CommittedBatch
 
 __all__ = ["RECENT_BATCHES", "BatchFigures", "RecentBatches", "figures_of", "percentile", "timestamp"]
 
