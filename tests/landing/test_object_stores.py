@@ -322,7 +322,7 @@ def test_target_inside_its_source(store: str, tmp_path: Path) -> None:
 
 def test_manifests_are_packed(remote: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wirebook.landing.runs.target.PACK_SIZE", 3)
-    monkeypatch.setattr("wirebook.landing.runs.manifests.PACK_SIZE", 3)
+    monkeypatch.setattr("wirebook.landing.runs.packed_manifests.PACK_SIZE", 3)
     for number in range(14):
         remote.write(f"{number}.jsonl", b'{"t": "a", "n": %d}\n' % number)
         assert remote.land().read == 1

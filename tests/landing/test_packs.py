@@ -14,7 +14,8 @@ from tests.landing.test_land_frame import Stopped, land, rows
 from tests.landing.workspace import Workspace
 from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.runs import target as target_module
-from wirebook.landing.runs.manifests import FrameBatch, History
+from wirebook.landing.runs.history import History
+from wirebook.landing.runs.manifests import FrameBatch
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import CommitFailed

@@ -5,7 +5,7 @@ A job is the same each time its batch is run, because nothing is committed in be
 
 from __future__ import annotations
 
-from wirebook.landing.runs.manifests import History
+from wirebook.landing.runs.history import History
 from wirebook.landing.runs.repeats import RepeatSearch
 from wirebook.landing.runs.run import Run
 from wirebook.landing.runs.settings import Catalogue

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wirebook.landing.runs.history import History
 from wirebook.landing.runs.ledger import Ledger
-from wirebook.landing.runs.manifests import History
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.run_tables import RunTables
 from wirebook.landing.runs.settings import Catalogue, RunSettings

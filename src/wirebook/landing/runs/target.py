@@ -13,7 +13,7 @@ begin record is deleted). The ledger is the sum of all manifests.
     DIR/_wirebook/catalogues/<print>.json    catalogues by fingerprint, as batches were begun with them
     DIR/_wirebook/batches/<n>.begin.json     what a batch reads; only until it is finished
     DIR/_wirebook/batches/<n>.json           the manifest of a committed batch (see `manifests`)
-    DIR/_wirebook/packs/                     the manifests of earlier batches, packed
+    DIR/_wirebook/packs/                     the manifests of earlier batches (see `packed_manifests`)
     DIR/_wirebook/batches/<n>.aside.json     the tables that have not taken their files of a batch, and why
     DIR/_wirebook/events/<n>-<random>.keys   keys of the events that have landed, if repeats are searched
     DIR/_wirebook/streams/<query>.json       the figures of the last batch of a streaming query
@@ -37,18 +37,12 @@ from typing import Any
 import msgspec
 
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
+from wirebook.landing.runs.history import History
 from wirebook.landing.runs.ledger import LedgerEntry
-from wirebook.landing.runs.manifests import (
-    PACK_SIZE,
-    FrameBatch,
-    History,
-    Manifest,
-    Manifests,
-    TableEntry,
-    broken_target,
-    load_records,
-)
+from wirebook.landing.runs.manifests import FrameBatch, Manifest, TableEntry
+from wirebook.landing.runs.packed_manifests import PACK_SIZE, Manifests
 from wirebook.landing.runs.repeats import Deduplication
+from wirebook.landing.runs.target_records import broken_target, load_records
 from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location, files_in, folders_in, is_file_system, size_and_time
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
