@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirebook.landing.runs.task import TaskResult
-from wirebook.landing.tables.layout import DEAD_LETTERS, REPEATED, RESOLVED
+from wirebook.landing.runs.totals import NO_TYPED_TABLES, landed_rows
+from wirebook.landing.tables.layout import DEAD_LETTERS, REPEATED
 from wirebook.problems import Problem, Severity
 
 __all__ = ["Report"]
-
-NO_TABLES = (DEAD_LETTERS, REPEATED, RESOLVED)
-"""Tables that are counted apart."""
 
 
 @dataclass(slots=True)
@@ -64,7 +62,7 @@ class Report:
     @property
     def landed(self) -> int:
         """Messages that landed in typed tables."""
-        return self.rows.total() - self.rows[DEAD_LETTERS] - self.rows[RESOLVED] - self.repeated
+        return landed_rows(self.rows)
 
     @property
     def repeated(self) -> int:
@@ -111,7 +109,7 @@ class Report:
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """Table name to definition and rows, sorted by name."""
-        names = sorted(name for name, rows in self.rows.items() if rows and name not in NO_TABLES)
+        names = sorted(name for name, rows in self.rows.items() if rows and name not in NO_TYPED_TABLES)
         return {name: {"definition": self.definitions.get(name), "rows": self.rows[name]} for name in names}
 
     def closing_line(self) -> dict[str, Any]:

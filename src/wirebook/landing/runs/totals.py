@@ -1,16 +1,27 @@
-"""Sums over the results of the tasks of a batch. All pure."""
+"""Sums over the results of tasks, and over the counts of batches. All pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 from wirebook.landing.runs.offsets import Offsets, RepeatedMessage, add_offsets
 from wirebook.landing.runs.task import TaskResult
-from wirebook.landing.tables.layout import DEAD_LETTERS
+from wirebook.landing.tables.layout import DEAD_LETTERS, REPEATED, RESOLVED
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["dead_letters_by_endpoint", "landed_by_endpoint", "total_counts", "total_offsets"]
+__all__ = [
+    "NO_TYPED_TABLES",
+    "dead_letters_by_endpoint",
+    "landed_by_endpoint",
+    "landed_rows",
+    "total_counts",
+    "total_offsets",
+]
+
+NO_TYPED_TABLES: Final = (DEAD_LETTERS, REPEATED, RESOLVED)
+"""Tables whose rows are not messages that have landed in typed tables."""
 
 
 def total_counts(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
@@ -34,6 +45,11 @@ def total_offsets(results: Iterable[TaskResult]) -> Offsets:
     except RepeatedMessage as error:
         raise WirebookError(Problem("message-twice", str(error))) from error
     return total
+
+
+def landed_rows(rows: Mapping[str, int]) -> int:
+    """The messages that landed in typed tables, from the rows of all tables."""
+    return sum(rows.values()) - sum(rows.get(table, 0) for table in NO_TYPED_TABLES)
 
 
 def landed_by_endpoint(

@@ -8,7 +8,7 @@ Spec: docs/how-to/watch.md#ask-a-target
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +20,7 @@ import orjson
 from wirebook.landing.job import name_and_epoch
 from wirebook.landing.runs.manifests import Manifest
 from wirebook.landing.runs.target import Target
+from wirebook.landing.runs.totals import landed_rows, total_counts
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.stores.records import Holder
 from wirebook.landing.tables.layout import DEAD_LETTERS, REPEATED, RESOLVED
@@ -62,13 +63,13 @@ class LastBatches:
         return LastBatches(
             batches=len(manifests),
             read=sum(manifest.read for manifest in manifests if not manifest.is_replay),
-            landed=rows.total() - rows[DEAD_LETTERS] - rows[RESOLVED] - rows[REPEATED],
+            landed=landed_rows(rows),
             dead_lettered=rows[DEAD_LETTERS],
             repeated=rows[REPEATED],
             late=sum(manifest.late for manifest in manifests),
-            endpoints=_sum(manifest.endpoints for manifest in manifests),
-            outcomes=_sum(manifest.outcomes for manifest in manifests if not manifest.is_replay),
-            reasons=_sum(run.reasons for run in runs),
+            endpoints=total_counts(manifest.endpoints for manifest in manifests),
+            outcomes=total_counts(manifest.outcomes for manifest in manifests if not manifest.is_replay),
+            reasons=total_counts(run.reasons for run in runs),
             bytes_read=sum(run.bytes_read for run in runs),
             bytes_written=sum(run.bytes_written for run in runs),
             rate=round(timed / sum(seconds), 1) if sum(seconds) else None,
@@ -179,7 +180,7 @@ def target_status(folder: AnyPath, recent: int = 20) -> TargetStatus:
         format=history.format,
         batches=sum(last - first + 1 for first, last in history.numbers),
         read=history.read,
-        landed=rows.total() - rows[DEAD_LETTERS] - rows[RESOLVED] - rows[REPEATED],
+        landed=landed_rows(rows),
         dead_lettered=rows[DEAD_LETTERS] - rows[RESOLVED],
         repeated=rows[REPEATED],
         late=history.late,
@@ -205,13 +206,6 @@ def _catalogue(target: Target, last: Manifest | None) -> dict[str, Any]:
     with suppress(WirebookError):  # a batch of nothing but copies of files has no catalogue
         name, epoch = name_and_epoch(orjson.loads(target.catalogue(last.catalogue)))
     return {"name": name, "epoch": epoch}
-
-
-def _sum(counts: Iterable[dict[str, int]]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for count in counts:
-        total.update(count)
-    return total
 
 
 def _plain(counts: Counter[str]) -> dict[str, int]:
