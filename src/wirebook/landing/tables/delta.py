@@ -8,12 +8,11 @@ Spec: docs/land.md#delta-lake; docs/decisions/0059
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlparse
 
 import orjson
@@ -22,10 +21,11 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
 from wirebook.landing.tables.comments import with_comments
-from wirebook.landing.tables.delta_append import APPLICATION, WRITER_VERSION, LogEnd
-from wirebook.landing.tables.delta_checkpoints import STORAGE, Checkpoints, has_checkpoint, log_file, write_checkpoint
+from wirebook.landing.tables.delta_append import APPLICATION, LogEnd
+from wirebook.landing.tables.delta_checkpoints import STORAGE, Checkpoints, has_checkpoint
 from wirebook.landing.tables.delta_reasons import short_reason
 from wirebook.landing.tables.delta_statistics import file_statistics
+from wirebook.landing.tables.delta_upkeep import maintain_table
 from wirebook.landing.tables.delta_widening import OpenFile, widen_columns
 from wirebook.landing.tables.evolution import evolve, widens
 from wirebook.landing.tables.existing import check_columns, check_values, rows_in
@@ -53,6 +53,22 @@ GUARDS: Final = {"delta.invariants", "delta.generationExpression"}
 """Metadata of columns whose values must be checked or computed."""
 CONSTRAINT: Final = "delta.constraints."
 NOT_OURS: Final = "it was not made by Wirebook. Name it in the settings of tables, so that the rows are added to it"
+
+
+class _Addition(NamedTuple):
+    """What a commit adds to the table in `folder`: the staged `files` of a batch. The table has the columns `schema`
+    and the traits from then on."""
+
+    folder: Location
+    batch: int
+    files: Mapping[Location, StagedFile]
+    schema: pa.Schema
+    traits: TableTraits
+
+    def place_files(self) -> list[dict[str, Any]]:
+        """Move the files into the folder; returns the actions that add them."""
+        place_files(self.folder, self.files)
+        return _actions(self.folder, self.files, self.traits.day)
 
 
 class DeltaFormat(ParquetFormat):
@@ -98,41 +114,50 @@ class DeltaFormat(ParquetFormat):
         schema: pa.Schema,
         traits: TableTraits = NO_TRAITS,
     ) -> None:
-        from deltalake import DeltaTable  # noqa: PLC0415 (an extra)
-        from deltalake.exceptions import DeltaError, TableNotFoundError  # noqa: PLC0415
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415 (an extra)
 
-        folder, started, new_end = place.folder, time.time(), None
+        added, folder, started = _Addition(place.folder, batch, files, schema, traits), place.folder, time.time()
         end = self._ends.pop(folder, None)
         try:
-            if end is not None:
-                place_files(folder, files)
-                if end.append(batch, _actions(folder, files, traits.day), schema, traits):
-                    self._ends[folder] = end
-                    if end.has_checkpoint:
-                        self._checkpoints.request(folder, end.version)
-                    return
-            try:
-                table = DeltaTable(str(folder), storage_options=STORAGE)
-            except TableNotFoundError:
-                place_files(folder, files)
-                _create(folder, batch, _actions(folder, files, traits.day), schema, traits)
-            else:
-                if (table.transaction_version(APPLICATION) or 0) < batch:
-                    due = has_checkpoint(folder.name, table.version() + 1, table.metadata().configuration)
-                    is_plain = _append(
-                        table, batch, files, schema=schema, traits=traits, folder=folder, open_file=self.open
-                    )
-                    if due:
-                        self._checkpoints.request(folder)
-                    if isinstance(folder, Path) and is_plain:
-                        table.update_incremental()
-                        new_end = LogEnd.of(folder / "_delta_log", table, batch, schema, traits)
+            if end is not None and end.append(batch, added.place_files(), schema, traits):
+                self._ends[folder] = end
+                if end.has_checkpoint:
+                    self._checkpoints.request(folder, end.version)
+                return
+            end = self._commit_by_library(added)
         except (DeltaError, OSError) as error:
-            if not _has_batch(folder, batch):  # else only the answer of the store was lost
+            if not _has_batch(folder, batch):
                 raise _failure(folder, error) from error
+            end = None  # only the answer of the store was lost
         sync_new(folder / "_delta_log", started)
-        if new_end is not None:
-            self._ends[folder] = new_end
+        if end is not None:
+            self._ends[folder] = end
+
+    def _commit_by_library(self, added: _Addition) -> LogEnd | None:
+        """Add the files of a batch by `deltalake`, unless the table has them. Returns the end of the log if the next
+        batch may be appended to it.
+
+        Raises: CommitFailed, OSError, DeltaError
+        """
+        from deltalake import DeltaTable  # noqa: PLC0415
+        from deltalake.exceptions import TableNotFoundError  # noqa: PLC0415
+
+        folder = added.folder
+        try:
+            table = DeltaTable(str(folder), storage_options=STORAGE)
+        except TableNotFoundError:
+            _create(added)
+            return None
+        if (table.transaction_version(APPLICATION) or 0) >= added.batch:
+            return None
+        gets_checkpoint = has_checkpoint(folder.name, table.version() + 1, table.metadata().configuration)
+        is_plain = _append(table, added, self.open)
+        if gets_checkpoint:
+            self._checkpoints.request(folder)
+        if not is_plain or not isinstance(folder, Path):
+            return None
+        table.update_incremental()
+        return LogEnd.of(folder / "_delta_log", table, added.batch, added.schema, added.traits)
 
     def wait(self) -> None:
         self._checkpoints.wait()
@@ -153,73 +178,9 @@ class DeltaFormat(ParquetFormat):
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
         try:
-            return _maintain(place, options)
+            return maintain_table(place, options)
         except (DeltaError, OSError) as error:
             raise _failure(place.folder, error) from error
-
-
-def _maintain(place: TablePlace, options: UpkeepOptions) -> Upkeep:
-    """Raises: CommitFailed, OSError, DeltaError"""
-    from deltalake import DeltaTable  # noqa: PLC0415
-    from deltalake.exceptions import CommitFailedError  # noqa: PLC0415
-
-    folder = place.folder
-    if not DeltaTable.is_deltatable(str(folder), STORAGE):
-        return Upkeep(place.name, 0)
-    table = DeltaTable(str(folder), storage_options=STORAGE)
-    _check_features(table, compacts=options.compacts)
-    files, compacted = len(table.file_uris()), 0
-    if options.compacts and options.dry_run:
-        compacted = _small_files(table, options.target_bytes)
-    elif options.compacts and _small_files(table, options.target_bytes):
-        try:
-            compacted = table.optimize.compact(target_size=options.target_bytes)["numFilesRemoved"]
-        except CommitFailedError:  # another writer has replaced the files
-            table.update_incremental()
-    if not options.dry_run:
-        write_checkpoint(table)
-    if not options.deletes:
-        return Upkeep(place.name, files, compacted)
-    deleted = table.vacuum(options.retain_hours, options.dry_run, enforce_retention_duration=False, full=True)
-    return Upkeep(place.name, files, compacted, len(deleted))
-
-
-def _check_features(table: DeltaTable, *, compacts: bool) -> None:
-    """Check that `deltalake` can write to a table with these features, and compact it. It tells only when it commits,
-    so an empty table with the same features is tried in a temporary folder.
-
-    Raises: CommitFailed
-    """
-    from deltalake import DeltaTable  # noqa: PLC0415
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
-
-    protocol, metadata = table.protocol(), table.metadata()
-    if protocol.min_writer_version <= WRITER_VERSION:
-        return
-    features = {"readerFeatures": protocol.reader_features, "writerFeatures": protocol.writer_features}
-    versions = {"minReaderVersion": protocol.min_reader_version, "minWriterVersion": protocol.min_writer_version}
-    description = {
-        "id": str(metadata.id),
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": table.schema().to_json(),
-        "partitionColumns": metadata.partition_columns,
-        "configuration": metadata.configuration,
-    }
-    actions = (
-        {"protocol": versions | {name: value for name, value in features.items() if value is not None}},
-        {"metaData": description},
-    )
-    with TemporaryDirectory() as folder:
-        log = Path(folder) / "_delta_log"
-        log.mkdir()
-        log_file(log, 0).write_bytes(b"\n".join(map(orjson.dumps, actions)))
-        try:
-            empty = DeltaTable(folder)
-            empty.create_write_transaction([], "append", empty.schema())
-            if compacts:
-                empty.optimize.compact()
-        except DeltaError as error:
-            raise CommitFailed(short_reason(error)) from error
 
 
 def _failure(folder: Location, error: Exception) -> Exception:
@@ -244,48 +205,27 @@ def _has_batch(folder: Location, batch: int) -> bool:
         return False
 
 
-def _small_files(table: DeltaTable, target_bytes: int) -> int:
-    """How many files compaction would replace: those of a partition that are smaller than its aim, if there are
-    several."""
-    actions = pa.table(table.get_add_actions(flatten=False))
-    partitions = actions["partition"].to_pylist() if "partition" in actions.column_names else [None] * len(actions)
-    sizes = zip(map(repr, partitions), actions["size_bytes"].to_pylist(), strict=True)
-    small = Counter(partition for partition, size in sizes if size < target_bytes)
-    return sum(count for count in small.values() if count > 1)
-
-
-def _create(
-    folder: Location, batch: int, actions: list[dict[str, Any]], schema: pa.Schema, traits: TableTraits
-) -> None:
+def _create(added: _Addition) -> None:
     from deltalake import Schema  # noqa: PLC0415
     from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
 
-    day = traits.day
-    columns = with_comments(schema, traits.comments, b"comment")
+    actions, traits, day = added.place_files(), added.traits, added.traits.day
+    columns = with_comments(added.schema, traits.comments, b"comment")
     if day is not None:
         columns = columns.append(pa.field(day.column, pa.date32()))
     create_table_with_add_actions(
-        str(folder),
+        str(added.folder),
         Schema.from_arrow(columns),
         _add_actions(actions),
         partition_by=None if day is None else [day.column],
         configuration=traits.properties or None,
         description=traits.description,
         storage_options=STORAGE,
-        commit_properties=_properties(batch),
+        commit_properties=_properties(added.batch),
     )
 
 
-def _append(
-    table: DeltaTable,
-    batch: int,
-    files: Mapping[Location, StagedFile],
-    *,
-    schema: pa.Schema,
-    traits: TableTraits,
-    folder: Location,
-    open_file: OpenFile,
-) -> bool:
+def _append(table: DeltaTable, added: _Addition, open_file: OpenFile) -> bool:
     """Add files that the table does not have. Wider types, new columns, comments and properties are set in transactions
     before, which may succeed alone.
 
@@ -294,43 +234,52 @@ def _append(
 
     Raises: CommitFailed, OSError, DeltaError
     """
-    from deltalake import write_deltalake  # noqa: PLC0415
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
-
+    folder, schema, traits = added.folder, added.schema, added.traits
     if not traits.is_named and table.transaction_version(APPLICATION) is None:
         raise CommitFailed(NOT_OURS)
-    known = {field.name: field for field in table.schema().fields}
-    check_columns({name: not field.nullable for name, field in known.items()}, schema, traits)
+    is_required = {field.name: not field.nullable for field in table.schema().fields}
+    check_columns(is_required, schema, traits)
     if traits.may_rewrite:
         widen_columns(table, folder, schema, traits.day, open_file)
     columns = _columns_of(table, schema)
     is_plain = not _is_guarded(table, traits) and columns.types == _as_delta(schema).types
-    is_plain = is_plain and not _have_other_types(files, folder, schema)
+    is_plain = is_plain and not _have_other_types(added.files, folder, schema)
     if not is_plain and traits.day:  # a column like any other
         columns = _columns_of(table, schema.append(pa.field(traits.day.column, pa.date32())))
     _alter(table, columns, traits)
     if is_plain:
-        place_files(folder, files)
         table.create_write_transaction(
-            _add_actions(_actions(folder, files, traits.day)),
+            _add_actions(added.place_files()),
             "append",
             table.schema(),
             partition_by=table.metadata().partition_columns or None,
-            **_commit_options(batch),
+            **_commit_options(added.batch),
         )
-        return True
-    written = [staged_or_placed(file, folder) for file in files]
-    check_values(written, [name for name in schema.names if name in known and not known[name].nullable])
+    else:
+        _write_rows(table, added, columns, [name for name in schema.names if is_required.get(name)])
+    return is_plain
+
+
+def _write_rows(table: DeltaTable, added: _Addition, columns: pa.Schema, required: Sequence[str]) -> None:
+    """Write the rows of files anew, with the types of a table, and delete the files. The columns `required` must not
+    have nulls.
+
+    Raises: CommitFailed, OSError, DeltaError
+    """
+    from deltalake import write_deltalake  # noqa: PLC0415
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    files = [staged_or_placed(file, added.folder) for file in added.files]
+    check_values(files, required)
     table.update_incremental()
-    parts = (part for rows in rows_in(written, columns, traits.day) for part in rows.to_batches())
+    parts = (part for rows in rows_in(files, columns, added.traits.day) for part in rows.to_batches())
     reader = pa.RecordBatchReader.from_batches(columns, parts)
     try:
-        write_deltalake(table, reader, mode="append", schema_mode="merge", **_commit_options(batch))
+        write_deltalake(table, reader, mode="append", schema_mode="merge", **_commit_options(added.batch))
     except DeltaError as error:
         raise _violation(table, error) or error from error
-    for file in written:
+    for file in files:
         file.unlink()
-    return False
 
 
 def _violation(table: DeltaTable, error: Exception) -> CommitFailed | None:
