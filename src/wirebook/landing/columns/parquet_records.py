@@ -31,6 +31,13 @@ from wirebook.landing.columns.slot_columns import (
     mask_of,
     texts,
 )
+from wirebook.landing.columns.text_columns import (
+    as_texts,
+    is_bytes,
+    is_strings,
+    is_strings_or_bytes,
+    without_dictionary,
+)
 from wirebook.landing.tables.layout import INSTANT
 
 Columns = Mapping[str, pa.Array]
@@ -43,11 +50,8 @@ class ParquetRecords:
     def __init__(self, batch: pa.RecordBatch) -> None:
         self._count = len(batch)
         names = [name for name in ("protocol", *EXPECTED) if name in batch.schema.names]
-        self._is_sound = len({*batch.schema.names}) == len(batch.schema.names)
-        self._columns = {name: batch.column(name) for name in names} if self._is_sound else {}
-        for name, column in self._columns.items():
-            if pa.types.is_dictionary(column.type):
-                self._columns[name] = column.dictionary_decode()
+        has_distinct_names = len({*batch.schema.names}) == len(batch.schema.names)
+        self._columns = {name: without_dictionary(batch.column(name)) for name in names if has_distinct_names}
 
     def _column(self, name: str, type_: pa.DataType) -> pa.Array:
         return self._columns[name] if name in self._columns else pa.nulls(self._count, type_)
@@ -57,16 +61,16 @@ class ParquetRecords:
         column = self._column("received", INSTANT)
         if pa.types.is_timestamp(column.type):
             return _micros(column), np.ones(self._count, bool)
-        text, _ = _as_text(column)
+        text, _ = as_texts(column)
         times, plain = instants(text)
         return times, plain | mask_of(column.is_null())
 
     @cached_property
     def endpoints(self) -> pa.StringArray:
-        return _as_text(self._column("endpoint", pa.string()))[0]
+        return as_texts(self._column("endpoint", pa.string()))[0]
 
     def by_protocol(self) -> Iterator[tuple[str, Rows, RecordFields]]:
-        encoded = _as_text(self._column("protocol", pa.string()))[0].dictionary_encode()
+        encoded = as_texts(self._column("protocol", pa.string()))[0].dictionary_encode()
         protocols = np.array(["", *(name.upper() for name in encoded.dictionary.to_pylist())])[codes_of(encoded)]
         for protocol, cls in CLASSES.items():
             rows = np.flatnonzero(protocols == protocol)
@@ -122,7 +126,7 @@ class ParquetFields:
         """The objects in a column of JSON texts; equal texts are parsed once."""
         if name not in self._objects:
             read = _mqtt_properties if self._cls is Mqtt5Publish else _amqp_section
-            text, odd = _as_text(self._columns[name])
+            text, odd = as_texts(self._columns[name])
             encoded = text.dictionary_encode()
             distinct = [None, *(read(object_of(name, text)) for text in encoded.dictionary.to_pylist())]
             pairs = zip(codes_of(encoded).tolist(), odd.tolist(), strict=True)
@@ -132,7 +136,7 @@ class ParquetFields:
     def text(self, name: str) -> SlotColumn:
         if name not in self._columns:
             return SlotColumn(pa.nulls(len(self), pa.string()), np.zeros(len(self), bool))
-        return SlotColumn(*_as_text(self._columns[name]))
+        return SlotColumn(*as_texts(self._columns[name]))
 
     def nested(self, within: str, name: str) -> SlotColumn:
         objects = self._object(within) if within in self._columns else [None] * len(self)
@@ -141,7 +145,7 @@ class ParquetFields:
 
     def pairs(self, name: str, fold: Callable[[str], str]) -> RepeatedColumns:
         pairs = self._pairs(name) if name in self._columns else _NO_PAIRS
-        return RepeatedColumns(len(self), pairs.owners, _as_text(pairs.names)[0], _as_text(pairs.values)[0], fold)
+        return RepeatedColumns(len(self), pairs.owners, as_texts(pairs.names)[0], as_texts(pairs.values)[0], fold)
 
     def _pairs(self, name: str) -> FlatPairs:
         return _list_of_pairs(self._columns[name])
@@ -151,42 +155,12 @@ class ParquetFields:
 
     def data(self, name: str) -> pa.BinaryArray:
         column = self._columns.get(name)
-        if column is None or not _is_text_or_bytes(column.type):
+        if column is None or not is_strings_or_bytes(column.type):
             return pa.nulls(len(self), pa.binary())
         return column.cast(pa.binary())
 
 
 # -- columns --------------------------------------------------------------------------------------------------------
-
-
-def _is_texts(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
-
-
-def _is_bytes(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_))
-
-
-def _is_text_or_bytes(type_: pa.DataType) -> bool:
-    return _is_texts(type_) or _is_bytes(type_)
-
-
-def _as_text(column: pa.Array) -> tuple[pa.StringArray, Mask]:
-    """A column of strings or bytes as strings, and a mask of the values that are neither or not valid UTF-8 (null)."""
-    if not _is_text_or_bytes(column.type):
-        return pa.nulls(len(column), pa.string()), mask_of(column.is_valid())
-    try:
-        return column.cast(pa.binary()).cast(pa.string()), np.zeros(len(column), bool)
-    except pa.ArrowInvalid:
-        text, odd = texts(list(map(_text_of, column.cast(pa.binary()).to_pylist())))
-        return text, odd & mask_of(column.is_valid())
-
-
-def _text_of(raw: bytes | None) -> str | None:
-    try:
-        return None if raw is None else raw.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _micros(column: pa.TimestampArray) -> pa.TimestampArray:
@@ -210,7 +184,7 @@ class FlatPairs(NamedTuple):
 
     def sound(self, *, nullable: bool) -> Mask:
         """A mask of the rows in which every pair has a name, and a value unless it is `nullable`."""
-        names, _ = _as_text(self.names)
+        names, _ = as_texts(self.names)
         broken = mask_of(names.is_null())
         if not nullable:
             broken |= mask_of(self.values.is_null())
@@ -240,7 +214,7 @@ def _is_list_of_pairs(type_: pa.DataType) -> bool:
     if not (pa.types.is_list(type_) or pa.types.is_large_list(type_)) or not pa.types.is_struct(type_.value_type):
         return False
     places = [type_.value_type.get_field_index(name) for name in ("name", "value")]
-    return all(place >= 0 and _is_text_or_bytes(type_.value_type.field(place).type) for place in places)
+    return all(place >= 0 and is_strings_or_bytes(type_.value_type.field(place).type) for place in places)
 
 
 # -- checks of members ----------------------------------------------------------------------------------------------
@@ -263,19 +237,19 @@ def _amqp_section(value: Any) -> Any:
 
 
 def _texts(column: pa.Array) -> Mask:
-    if not _is_texts(column.type):
+    if not is_strings(column.type):
         return np.zeros(len(column), bool)
-    return ~_as_text(column)[1]
+    return ~as_texts(column)[1]
 
 
 def _bytes(column: pa.Array) -> Mask:
-    return np.ones(len(column), bool) if _is_bytes(column.type) else _texts(column)
+    return np.ones(len(column), bool) if is_bytes(column.type) else _texts(column)
 
 
 def _times(column: pa.Array) -> Mask:
     if pa.types.is_timestamp(column.type):
         return is_instant(column)
-    return mask_of(pc.match_substring_regex(_as_text(column)[0], INSTANT_PATTERN)) & _texts(column)
+    return mask_of(pc.match_substring_regex(as_texts(column)[0], INSTANT_PATTERN)) & _texts(column)
 
 
 def is_within(low: int, high: int, column: pa.Array) -> Mask:
@@ -290,7 +264,7 @@ def _booleans(column: pa.Array) -> Mask:
 
 
 def _body_section(column: pa.Array) -> Mask:
-    return _texts(column) & mask_of(pc.is_in(_as_text(column)[0], pa.array(BODY_SECTIONS)))
+    return _texts(column) & mask_of(pc.is_in(as_texts(column)[0], pa.array(BODY_SECTIONS)))
 
 
 PAIRS: Final = ("headers", "user_properties")

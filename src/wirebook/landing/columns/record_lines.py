@@ -18,6 +18,7 @@ from wirebook.bindings.wire import CLASSES, Mqtt5Publish, MqttProperties
 from wirebook.landing.chunks import Chunk
 from wirebook.landing.columns.parquet_records import PAIRS
 from wirebook.landing.columns.slot_columns import Mask, Rows, mask_of
+from wirebook.landing.columns.text_columns import as_texts, is_strings_or_bytes, without_dictionary
 from wirebook.landing.tables.json_text import json_objects
 
 __all__ = ["record_lines"]
@@ -55,14 +56,17 @@ def _by_columns(batch: pa.RecordBatch) -> tuple[pa.BinaryArray, Mask]:
 
     Raises: _Unusual
     """
-    protocols = pc.unique(_decoded(batch.column("protocol"))).to_pylist() if len(batch) else []
+    protocols = pc.unique(without_dictionary(batch.column("protocol"))).to_pylist() if len(batch) else []
     cls = CLASSES.get(protocols[0]) if len(protocols) == 1 else None
     if cls is None or len({*batch.schema.names}) < len(batch.schema.names):
         raise _Unusual
     is_written = np.ones(len(batch), bool)
     members = {"protocol": pa.repeat(pa.scalar(cls.protocol), len(batch))}
     for name in MEMBERS[cls]:
-        if name not in batch.schema.names or (column := _decoded(batch.column(name))).null_count == len(column):
+        if name not in batch.schema.names:
+            continue
+        column = without_dictionary(batch.column(name))
+        if column.null_count == len(column):
             continue
         if name in PAIRS:
             members[name], is_right = _pairs(column)
@@ -82,32 +86,15 @@ def _by_columns(batch: pa.RecordBatch) -> tuple[pa.BinaryArray, Mask]:
     return json_objects(pa.table(members), spelled=["properties"]).cast(pa.binary()), is_written
 
 
-def _decoded(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-
-
 def _texts(column: pa.Array) -> tuple[pa.StringArray, Mask]:
     """The values as texts, and a mask of those that are null or UTF-8.
 
     Raises: _Unusual
     """
-    kinds = pa.types
-    if kinds.is_string(column.type) or kinds.is_large_string(column.type):
-        column = column.cast(pa.binary())  # a writer may have put any bytes there
-    elif not kinds.is_binary(column.type) and not kinds.is_large_binary(column.type):
+    if not is_strings_or_bytes(column.type):
         raise _Unusual
-    try:
-        return column.cast(pa.string()), np.ones(len(column), bool)
-    except pa.ArrowInvalid:
-        texts = [_text(value) for value in column.to_pylist()]
-        return pa.array(texts, pa.string()), mask_of(column.is_null()) | np.array([text is not None for text in texts])
-
-
-def _text(value: bytes | None) -> str | None:
-    try:
-        return None if value is None else value.decode()
-    except UnicodeDecodeError:
-        return None
+    texts, odd = as_texts(column)
+    return texts, ~odd
 
 
 def _times(column: pa.TimestampArray) -> tuple[pa.StringArray, Mask]:
@@ -136,7 +123,7 @@ def _pairs(column: pa.Array) -> tuple[pa.ListArray, Mask]:
     is_right = np.ones(len(column), bool)
     parts = []
     for part in ("name", "value"):
-        texts, are_right = _texts(_decoded(pc.struct_field(pairs, part)))
+        texts, are_right = _texts(without_dictionary(pc.struct_field(pairs, part)))
         is_right[rows[~are_right]] = False
         parts.append(texts)
     order = np.arange(2 * len(pairs)).reshape(2, -1).T.ravel()
