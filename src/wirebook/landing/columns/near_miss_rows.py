@@ -116,47 +116,61 @@ def near_miss_rows(
     `CONFLICT` of each row in turn."""
     nears = list(chain.from_iterable(shapes))
     discrepancies = list(chain.from_iterable(near.discrepancies for near in nears))
-    near_places, near_counts = ragged(list(map(len, shapes)), shape[rows])
-    places, counts = ragged([len(near.discrepancies) for near in nears], near_places)
+    near_numbers, near_counts = ragged(list(map(len, shapes)), shape[rows])
+    numbers, counts = ragged([len(near.discrepancies) for near in nears], near_numbers)
     owners = np.repeat(np.repeat(rows, near_counts), counts)
+    reasons = _reasons(slots, discrepancies, numbers, owners, conflicts)
+    of_near = pa.ListArray.from_arrays(_offsets(np.append(counts, 1)), reasons)  # the last: of no near miss
 
-    known, number = distinct([discrepancy for discrepancy, _ in discrepancies])
+    xids = pa.array([near.candidate.definition for near in nears], pa.string()).take(pa.array(near_numbers))
+    near = pa.StructArray.from_arrays([xids, of_near.slice(0, len(near_numbers))], fields=list(NEAR.value_type))
+    closest = np.where(near_counts > 0, np.cumsum(near_counts) - near_counts, len(near_numbers))
+    return NearMissRows(
+        rows,
+        problems=of_near.take(pa.array(closest)),
+        near=pa.ListArray.from_arrays(_offsets(near_counts), near),
+        codes=_problem_codes(shapes, np.bincount(shape[rows], minlength=len(shapes))),
+    )
+
+
+def _reasons(
+    slots: Slots,
+    discrepancies: Sequence[tuple[Discrepancy, Place | None]],
+    numbers: Rows,
+    owners: Rows,
+    conflicts: Sequence[Discrepancy],
+) -> pa.StructArray:
+    """The discrepancies with these `numbers`, in the messages `owners`, as reasons; the last one is that of a message
+    without near misses. `conflicts` has one for each `CONFLICT` in turn."""
+    known, known_number = distinct([discrepancy for discrepancy, _ in discrepancies], numbers)
     is_conflict = np.array([discrepancy is CONFLICT for discrepancy in known], bool)
-    number = number[places]
-    number[is_conflict[number]] = len(known) + np.arange(len(conflicts))
+    known_number[is_conflict[known_number]] = len(known) + np.arange(len(conflicts))
     code, slot, expected, actual = (
         pa.array(column, pa.string()) for column in zip(*known, *conflicts, reason_of(NO_DEFINITION), strict=True)
     )
-
-    pool, origin = [actual], number.copy()
-    of_slots, slot_number = distinct([place for _, place in discrepancies])
-    slot_number = slot_number[places]
-    for position, place in enumerate(of_slots):
+    # Actual values are those of the discrepancies, or those of the slots in the messages.
+    actual_values, actual_number = [actual], known_number.copy()
+    places, place_number = distinct([place for _, place in discrepancies], numbers)
+    for position, place in enumerate(places):
         encoded = None if place is None else slots.encoded(place)
         if encoded is not None:
-            is_here = slot_number == position
-            origin[is_here] = sum(map(len, pool)) + encoded.codes[owners[is_here]]
-            pool += [pa.nulls(1, pa.string()), previews(encoded.texts)]
+            is_here = place_number == position
+            actual_number[is_here] = sum(map(len, actual_values)) + encoded.codes[owners[is_here]]
+            actual_values += [pa.nulls(1, pa.string()), previews(encoded.texts)]
+    last = len(code) - 1
+    chosen = pa.array(np.append(known_number, last))
+    columns = [column.take(chosen) for column in (code, slot, expected)]
+    columns.append(pa.concat_arrays(actual_values).take(pa.array(np.append(actual_number, last))))
+    return pa.StructArray.from_arrays(columns, fields=list(REASON))
 
-    none = len(code) - 1  # the discrepancy of a message without near misses
-    number, origin = np.append(number, none), np.append(origin, none)
-    columns = [column.take(pa.array(number)) for column in (code, slot, expected)]
-    columns.append(pa.concat_arrays(pool).take(pa.array(origin)))
-    reasons = pa.StructArray.from_arrays(columns, fields=list(REASON))
-    of_near = pa.ListArray.from_arrays(_offsets(np.append(counts, 1)), reasons)
-    xids = pa.array([near.candidate.definition for near in nears], pa.string()).take(pa.array(near_places))
-    near = pa.StructArray.from_arrays([xids, of_near.slice(0, len(near_places))], fields=list(NEAR.value_type))
-    first = np.where(near_counts > 0, np.cumsum(near_counts) - near_counts, len(near_places))
+
+def _problem_codes(shapes: Sequence[tuple[NearCandidate, ...]], counts: Rows) -> Counter[str]:
+    """How many messages have a problem code. `counts` has the number of messages of each shape."""
     codes: Counter[str] = Counter()
-    for candidates, count in zip(shapes, np.bincount(shape[rows], minlength=len(shapes)).tolist(), strict=True):
-        problems = (
-            [discrepancy for discrepancy, _ in candidates[0].discrepancies]
-            if candidates
-            else [reason_of(NO_DEFINITION)]
-        )
-        codes.update(dict.fromkeys((discrepancy.code for discrepancy in problems), count))
-    near_lists = pa.ListArray.from_arrays(_offsets(near_counts), near)
-    return NearMissRows(rows, of_near.take(pa.array(first)), near_lists, codes)
+    for nears, count in zip(shapes, counts.tolist(), strict=True):
+        problems = [discrepancy.code for discrepancy, _ in nears[0].discrepancies] if nears else [NO_DEFINITION.code]
+        codes.update(dict.fromkeys(problems, count))  # a message that has a code twice counts once
+    return codes
 
 
 def reason_of(problem: Problem) -> Discrepancy:
