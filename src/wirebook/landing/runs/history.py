@@ -10,7 +10,7 @@ import msgspec
 from wirebook.landing.runs.ledger import Ledger
 from wirebook.landing.runs.manifests import FrameBatch, Manifest
 from wirebook.landing.runs.offsets import Interval, Offsets, add_offsets, fill_offsets
-from wirebook.landing.runs.repeats import SeenEvents
+from wirebook.landing.runs.seen_events import SeenEvents
 from wirebook.landing.tables.settings import TableSettings
 
 __all__ = ["History"]

@@ -16,7 +16,7 @@ import pyarrow as pa
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.runs.ledger import LedgerEntry
 from wirebook.landing.runs.offsets import Offsets
-from wirebook.landing.runs.repeats import SeenEvents
+from wirebook.landing.runs.seen_events import SeenEvents
 from wirebook.landing.tables.formats import NO_TRAITS, StagedFile, TableTraits
 from wirebook.landing.tables.layout import RESOLVED, STAGED
 from wirebook.landing.tables.settings import TableSettings

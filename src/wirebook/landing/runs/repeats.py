@@ -1,15 +1,14 @@
 """Repeats: events that have landed before, or occur earlier in their batch, within a window of time.
 
-A task finds the repeats of events of earlier batches, whose keys are in files of the target, and those within the task.
-The driver finds those between tasks: then the batch runs again with its choice, which is that of the smallest place.
+A task finds the repeats of events of earlier batches, whose keys are in files of the target (`seen_events`), and those
+within the task. The driver finds those between tasks (`task_events`).
 
 Spec: docs/how-to/deduplicate.md; docs/decisions/0209
 """
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,36 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirebook.landing.chunks import BlockTables, Landed, Numbers, TableBlock
-from wirebook.landing.runs.event_keys import (
-    MERGE_RATIO,
-    EventIndex,
-    EventKeys,
-    Mask,
-    find_in,
-    first_of_each,
-    load_keys,
-    read_keys,
-    same_events,
-)
+from wirebook.landing.runs.event_keys import EventIndex, EventKeys, Mask, find_in, first_of_each, load_keys
+from wirebook.landing.runs.task_events import EVENT_SCHEMA, PLACE, decoded, encode, keys_of
 from wirebook.landing.stores.locations import Location
-from wirebook.landing.stores.records import Records
 from wirebook.landing.tables.layout import REPEATED, REPEATED_SCHEMA
 
-__all__ = ["Deduplication", "RepeatFinder", "RepeatSearch", "SeenEvents", "delete_unneeded", "record_events", "settle"]
+__all__ = ["Deduplication", "RepeatFinder", "RepeatSearch"]
 
-KEY_FOLDER = "events"
-PLACE = ("_file", "_line", "_index")
 ANY_TIME = 1 << 32
 """A window in which all events are."""
-EVENT_SCHEMA = pa.schema({
-    "high": pa.uint64(),
-    "rest": pa.uint64(),
-    "_file": pa.dictionary(pa.int32(), pa.string()),
-    "_line": pa.int64(),
-    "_index": pa.int32(),
-    "kept": pa.bool_(),
-})  # fmt: skip
-"""The events of a task that do not repeat one of an earlier batch: key, place, and whether the task landed them."""
+_NUMBERED = EVENT_SCHEMA.set(2, pa.field("_file", pa.int32()))
 
 
 class Deduplication(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,28 +41,6 @@ class Deduplication(msgspec.Struct, frozen=True, kw_only=True):
     begun: int
 
 
-class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of keys: its number of events, and the second at which the last of them was received."""
-
-    name: str
-    events: int
-    newest: int
-
-
-class SeenEvents(msgspec.Struct, frozen=True, kw_only=True):
-    """The events that the target remembers. Those received more than the window before `horizon` are forgotten.
-
-    Shape: `files` are ordered by size, largest first. `horizon` is in seconds since 1970: of each batch, the file or
-    partition that is furthest behind counts.
-    """
-
-    files: list[KeyFile] = []
-    horizon: int = 0
-
-    def locations(self, records: Records) -> tuple[Location, ...]:
-        return tuple(records.location(f"{KEY_FOLDER}/{file.name}") for file in self.files)
-
-
 @dataclass(frozen=True, slots=True)
 class RepeatSearch:
     """What the tasks of a batch share. `known` are the files of keys of earlier batches; `chosen` is the result of
@@ -94,9 +51,6 @@ class RepeatSearch:
     known: tuple[Location, ...] = ()
     chosen: bytes = b""
     oldest: int = 0
-
-
-# -- in a task ------------------------------------------------------------------------------------------------------
 
 
 class RepeatFinder:
@@ -219,92 +173,3 @@ class RepeatFinder:
         indices = rows["_file"].combine_chunks() if len(rows) else pa.array([], pa.int32())
         dictionary = pa.DictionaryArray.from_arrays(indices, files)
         return encode(rows.set_column(2, EVENT_SCHEMA.field("_file"), dictionary))
-
-
-_NUMBERED = EVENT_SCHEMA.set(2, pa.field("_file", pa.int32()))
-
-
-# -- on the driver --------------------------------------------------------------------------------------------------
-
-
-def encode(events: pa.Table) -> bytes:
-    """Events as bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, events.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-        writer.write_table(events)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def decoded(parts: Iterable[bytes]) -> pa.Table:
-    """The events of several tasks."""
-    tables = [pa.ipc.open_stream(part).read_all() for part in parts if part]
-    return pa.concat_tables([EVENT_SCHEMA.empty_table(), *tables]).unify_dictionaries().combine_chunks()
-
-
-def keys_of(events: pa.Table) -> EventKeys:
-    """The keys of events."""
-    return EventKeys(events["high"].to_numpy(), events["rest"].to_numpy())
-
-
-def settle(parts: Iterable[bytes], window: int) -> bytes | None:
-    """Decide which events land of those that several tasks have: of equal events within the window, the one with the
-    smallest file, line and index. None if the tasks have already landed just these."""
-    events = decoded(parts)
-    dropped = np.flatnonzero(~events["kept"].to_numpy())
-    rows = np.unique(np.concatenate([dropped, *same_events(keys_of(events))]))
-    if not len(rows):
-        return None
-    several = events.take(pa.array(rows))
-    several = several.set_column(2, "_file", several["_file"].cast(pa.string()))
-    several = several.sort_by([(name, "ascending") for name in PLACE])
-    keys = keys_of(several)
-    kept = first_of_each(keys, window)
-    is_wrong = kept != several["kept"].to_numpy()
-    if not is_wrong.any():
-        return None
-    groups = [group for group in same_events(keys) if is_wrong[group].any()]
-    rows = np.unique(np.concatenate([np.flatnonzero(is_wrong), *groups]))
-    landing = several.take(pa.array(rows[kept[rows]]))
-    return encode(landing.set_column(2, "_file", landing["_file"].dictionary_encode()))
-
-
-def record_events(records: Records, seen: SeenEvents, batch: int, parts: Iterable[bytes], window: int) -> SeenEvents:
-    """Write the keys of the events that a batch lands, merged with small files of earlier ones; returns what the target
-    remembers once the batch is committed.
-
-    Raises: broken-target, unwritable-target, store-failed
-    """
-    events = decoded(parts)
-    landing = keys_of(events.filter(events["kept"]))
-    latest = _latest_by_file(events)
-    horizon = max(seen.horizon, min(latest, default=0))
-    oldest = horizon - window
-    files = [file for file in seen.files if file.newest >= oldest]
-    new = landing.merged()
-    while files and files[-1].events <= MERGE_RATIO * len(new):
-        new = read_keys(records.location(f"{KEY_FOLDER}/{files.pop().name}")).merged(new)
-    new = new.take(new.seconds >= oldest)
-    if len(new):
-        name = f"{batch}-{uuid.uuid4().hex[:8]}.keys"
-        records.write(f"{KEY_FOLDER}/{name}", new.to_bytes())
-        files.append(KeyFile(name=name, events=len(new), newest=int(new.seconds.max())))
-    return SeenEvents(files=files, horizon=horizon)
-
-
-def _latest_by_file(events: pa.Table) -> list[int]:
-    """When the last event of each file was received."""
-    seconds = pa.array(keys_of(events).seconds)
-    files = pa.table({"file": events["_file"].combine_chunks().indices, "second": seconds}) if len(events) else None
-    return files.group_by("file").aggregate([("second", "max")])["second_max"].to_pylist() if files else []
-
-
-def delete_unneeded(records: Records, seen: SeenEvents) -> None:
-    """Delete the files that the target no longer needs: merged ones, expired ones, and those of runs that were killed.
-
-    Raises: OSError, store-failed
-    """
-    needed = {file.name for file in seen.files}
-    for name in records.names(KEY_FOLDER):
-        if name not in needed:
-            records.delete(f"{KEY_FOLDER}/{name}")

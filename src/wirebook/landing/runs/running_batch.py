@@ -24,12 +24,14 @@ from wirebook.landing.runs.checks import check_conservation, check_replayed
 from wirebook.landing.runs.jobs import job_of
 from wirebook.landing.runs.ledger import LedgerEntry
 from wirebook.landing.runs.manifests import BatchRun, Manifest
-from wirebook.landing.runs.repeats import Deduplication, SeenEvents, delete_unneeded, record_events, settle
+from wirebook.landing.runs.repeats import Deduplication
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.run import Run
+from wirebook.landing.runs.seen_events import SeenEvents, delete_unneeded, record_events
 from wirebook.landing.runs.settings import Catalogue, CommittedBatch, Tasks
 from wirebook.landing.runs.target import PendingBatch
 from wirebook.landing.runs.task import Job, TaskResult
+from wirebook.landing.runs.task_events import settle
 from wirebook.landing.runs.totals import dead_letters_by_endpoint, landed_by_endpoint, total_counts, total_offsets
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.tables.formats import StagedFile

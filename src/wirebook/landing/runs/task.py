@@ -122,7 +122,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
     the staging table. In a replay, `unresolved` counts dead letters that were read and did not land. `bytes_read` is
     the size of the records, as in `Chunk.size`. Of a DataFrame, `offsets` are the rows that were read, and `skipped`
     counts those that had landed before. `events` are those that repeat none of an earlier batch, as in
-    `repeats.EVENT_SCHEMA`, if repeats were searched. `dead_letter_endpoints` counts dead letters by the endpoint that
+    `EVENT_SCHEMA`, if repeats were searched. `dead_letter_endpoints` counts dead letters by the endpoint that
     their record names, of at most `MAX_ENDPOINTS`; it is empty if the run has an endpoint. `fault` is the (code,
     message, hint) of the problem that stopped the task; `trace` is its traceback if it is an internal error.
     """

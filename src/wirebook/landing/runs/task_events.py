@@ -1,0 +1,71 @@
+"""The events of tasks, as the driver gets them, and which of them land: no task sees the events of another.
+
+Of equal events in several tasks, the driver chooses the one with the smallest place; then the batch runs again with its
+choice.
+
+Spec: docs/how-to/deduplicate.md; docs/decisions/0209
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from wirebook.landing.runs.event_keys import EventKeys, first_of_each, same_events
+
+__all__ = ["EVENT_SCHEMA", "PLACE", "decoded", "encode", "keys_of", "settle"]
+
+PLACE = ("_file", "_line", "_index")
+EVENT_SCHEMA = pa.schema({
+    "high": pa.uint64(),
+    "rest": pa.uint64(),
+    "_file": pa.dictionary(pa.int32(), pa.string()),
+    "_line": pa.int64(),
+    "_index": pa.int32(),
+    "kept": pa.bool_(),
+})  # fmt: skip
+"""The events of a task that do not repeat one of an earlier batch: key, place, and whether the task landed them."""
+
+
+def encode(events: pa.Table) -> bytes:
+    """Events as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, events.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(events)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def decoded(parts: Iterable[bytes]) -> pa.Table:
+    """The events of several tasks."""
+    tables = [pa.ipc.open_stream(part).read_all() for part in parts if part]
+    return pa.concat_tables([EVENT_SCHEMA.empty_table(), *tables]).unify_dictionaries().combine_chunks()
+
+
+def keys_of(events: pa.Table) -> EventKeys:
+    """The keys of events."""
+    return EventKeys(events["high"].to_numpy(), events["rest"].to_numpy())
+
+
+def settle(parts: Iterable[bytes], window: int) -> bytes | None:
+    """Decide which events land of those that several tasks have: of equal events within the window, the one with the
+    smallest file, line and index. None if the tasks have already landed just these."""
+    events = decoded(parts)
+    dropped = np.flatnonzero(~events["kept"].to_numpy())
+    rows = np.unique(np.concatenate([dropped, *same_events(keys_of(events))]))
+    if not len(rows):
+        return None
+    several = events.take(pa.array(rows))
+    several = several.set_column(2, "_file", several["_file"].cast(pa.string()))
+    several = several.sort_by([(name, "ascending") for name in PLACE])
+    keys = keys_of(several)
+    kept = first_of_each(keys, window)
+    is_wrong = kept != several["kept"].to_numpy()
+    if not is_wrong.any():
+        return None
+    groups = [group for group in same_events(keys) if is_wrong[group].any()]
+    rows = np.unique(np.concatenate([np.flatnonzero(is_wrong), *groups]))
+    landing = several.take(pa.array(rows[kept[rows]]))
+    return encode(landing.set_column(2, "_file", landing["_file"].dictionary_encode()))
