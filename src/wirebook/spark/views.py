@@ -44,9 +44,8 @@ from wirebook.spark.hadoop import hadoop_url
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["DIALECTS", "table", "view_statements"]
+__all__ = ["table", "view_statements"]
 
-DIALECTS: Final = ("duckdb", "spark")
 ROW: Final = "_row"
 MAX_TASKS: Final = 200
 """Tasks that read the files of a table in an object store."""
