@@ -16,8 +16,8 @@ from wirebook.landing.runs.settings import Tasks
 from wirebook.landing.runs.split_results import (
     changed_files,
     check_sources_are_shared,
+    completed_entries,
     keep_splits,
-    settled_entries,
     unfinished_line_problems,
     without_splits_after_damage,
 )
@@ -59,10 +59,10 @@ class FileBatches:
                 raise
             remaining = self._without_changed(tasks, entries, changed_files(results))
             remaining = without_splits_after_damage(remaining, results)
-        settled = list(settled_entries(pending.entries, results, self.ledger))
-        self.stopped |= entries.keys() - {entry.file for entry in settled if not entry.problem}
-        batch.commit(results, settled)
-        self.ledger.update({entry.file: entry for entry in settled})
+        completed = list(completed_entries(pending.entries, results, self.ledger))
+        self.stopped |= entries.keys() - {entry.file for entry in completed if not entry.problem}
+        batch.commit(results, completed)
+        self.ledger.update({entry.file: entry for entry in completed})
         self._run.report.problems += unfinished_line_problems(results)
 
     def _without_changed(self, tasks: Tasks, entries: Mapping[str, LedgerEntry], why: dict[str, str]) -> Tasks:

@@ -16,8 +16,8 @@ from wirebook.landing.tables.staged import StagingPolicy
 __all__ = ["job_of"]
 
 
-def job_of(run: Run, pending: PendingBatch, catalogue: Catalogue, chosen: bytes = b"") -> Job:
-    """The job of a batch that was begun with this catalogue; `chosen` as in `RepeatSearch`."""
+def job_of(run: Run, pending: PendingBatch, catalogue: Catalogue, decision: bytes = b"") -> Job:
+    """The job of a batch that was begun with this catalogue; `decision` as in `RepeatSearch`."""
     has_own_options = pending.options == run.settings.options  # `prepare` compiles for these
     prepared = catalogue.prepare(pending.endpoint) if has_own_options else None
     staging = None if run.settings.dry_run else run.target.staging(pending.batch).absolute()
@@ -39,7 +39,7 @@ def job_of(run: Run, pending: PendingBatch, catalogue: Catalogue, chosen: bytes 
         staging_policy=_staging_policy(pending.stage_below, run.history),
         sizes=run.settings.sizes,
         dead_letters=_replay_selection(run, pending),
-        repeats=_repeat_search(run, pending, chosen),
+        repeats=_repeat_search(run, pending, decision),
     )
 
 
@@ -64,9 +64,9 @@ def _replay_selection(run: Run, pending: PendingBatch) -> ReplaySelection | None
     )
 
 
-def _repeat_search(run: Run, pending: PendingBatch, chosen: bytes) -> RepeatSearch | None:
+def _repeat_search(run: Run, pending: PendingBatch, decision: bytes) -> RepeatSearch | None:
     if pending.deduplication is None:
         return None
     seen = run.history.seen
     known = tuple(file.absolute() for file in seen.locations(run.target.records))
-    return RepeatSearch(pending.deduplication, known, chosen, seen.horizon - pending.deduplication.window)
+    return RepeatSearch(pending.deduplication, known, decision, seen.horizon - pending.deduplication.window)

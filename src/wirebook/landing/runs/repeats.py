@@ -43,13 +43,13 @@ class Deduplication(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class RepeatSearch:
-    """What the tasks of a batch share. `known` are the files of keys of earlier batches; `chosen` is the result of
-    `settle`, empty when the tasks run for the first time. Events received before the second `oldest` since 1970 are
-    forgotten."""
+    """What the tasks of a batch share. `known` are the files of keys of earlier batches; `decision` is the result of
+    `decide_events`, empty when the tasks run for the first time. Events received before the second `oldest` since 1970
+    are forgotten."""
 
     deduplication: Deduplication
     known: tuple[Location, ...] = ()
-    chosen: bytes = b""
+    decision: bytes = b""
     oldest: int = 0
 
 
@@ -66,9 +66,9 @@ class RepeatFinder:
         self._events: list[pa.RecordBatch] = []
 
     @cached_property
-    def _chosen(self) -> tuple[EventKeys, set[tuple[int, int, str, int, int]]]:
+    def _decided(self) -> tuple[EventKeys, set[tuple[int, int, str, int, int]]]:
         """The keys of the events that the driver has decided about, and keys and places of those that land."""
-        events = decoded([self._search.chosen])
+        events = decoded([self._search.decision])
         keys = keys_of(events)
         places = zip(*(events[name].to_pylist() for name in PLACE), strict=True)
         pairs = zip(keys.high.tolist(), keys.low.tolist(), places, strict=True)
@@ -127,8 +127,8 @@ class RepeatFinder:
         kept = ~self._landed.find(keys, self._window)
         candidates = np.flatnonzero(kept)
         kept[candidates] = first_of_each(keys.take(candidates), self._window)
-        if self._search.chosen:
-            self._obey(keys, places, kept)
+        if self._search.decision:
+            self._apply_decision(keys, places, kept)
         self._landed.add(keys.take(kept))
         self.late += int(np.count_nonzero(keys.seconds[kept] < self._search.oldest))
         columns = [keys.high, keys.rest, self._encoded(places["_file"]), places["_line"], places["_index"], kept]
@@ -140,10 +140,10 @@ class RepeatFinder:
         repeated[new] = ~kept
         return repeated
 
-    def _obey(self, keys: EventKeys, places: pa.Table, kept: Mask) -> None:
-        """Apply the choice of the driver to `kept`."""
-        chosen, landing = self._chosen
-        rows = np.flatnonzero(chosen.find(keys, ANY_TIME))
+    def _apply_decision(self, keys: EventKeys, places: pa.Table, kept: Mask) -> None:
+        """Apply the decision of the driver to `kept`."""
+        decided_keys, landing = self._decided
+        rows = np.flatnonzero(decided_keys.find(keys, ANY_TIME))
         decided, of_rows = keys.take(rows), places.take(pa.array(rows))
         columns = [decided.high.tolist(), decided.low.tolist(), *(of_rows[name].to_pylist() for name in PLACE)]
         kept[rows] = [event in landing for event in zip(*columns, strict=True)]

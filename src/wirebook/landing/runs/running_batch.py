@@ -31,7 +31,7 @@ from wirebook.landing.runs.seen_events import SeenEvents, delete_unneeded, recor
 from wirebook.landing.runs.settings import Catalogue, CommittedBatch, Tasks
 from wirebook.landing.runs.target import PendingBatch
 from wirebook.landing.runs.task import Job, TaskResult
-from wirebook.landing.runs.task_events import settle
+from wirebook.landing.runs.task_events import decide_events
 from wirebook.landing.runs.totals import dead_letters_by_endpoint, landed_by_endpoint, total_counts, total_offsets
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.tables.formats import StagedFile
@@ -129,20 +129,20 @@ class RunningBatch:
         if self.pending.deduplication is None:
             return results
         window = self.pending.deduplication.window
-        if chosen := settle([result.events for result in results], window):
-            results = self._execute(run_job, chosen)
-            if settle([result.events for result in results], window):
+        if decision := decide_events([result.events for result in results], window):
+            results = self._execute(run_job, decision)
+            if decide_events([result.events for result in results], window):
                 message = "the rows of the batch differ when they are read again, so repeated events cannot be found"
                 hint = "land a DataFrame that returns the same rows each time, such as one that is cached"
                 raise WirebookError(Problem("not-conserved", message, hint=hint))
         return results
 
-    def _execute(self, run_job: Callable[[Job], list[TaskResult]], chosen: bytes = b"") -> list[TaskResult]:
-        """Run the job in an empty staging folder; `chosen` as in `RepeatSearch`.
+    def _execute(self, run_job: Callable[[Job], list[TaskResult]], decision: bytes = b"") -> list[TaskResult]:
+        """Run the job in an empty staging folder; `decision` as in `RepeatSearch`.
 
         Raises: WirebookError with the faults that stopped it
         """
-        job = job_of(self._run, self.pending, self._catalogue, chosen)
+        job = job_of(self._run, self.pending, self._catalogue, decision)
         folder = None
         if isinstance(job.staging, Path):
             self._run.target.clear_staging(job.batch)

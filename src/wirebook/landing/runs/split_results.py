@@ -21,8 +21,8 @@ from wirebook.problems import Problem, WirebookError
 __all__ = [
     "changed_files",
     "check_sources_are_shared",
+    "completed_entries",
     "keep_splits",
-    "settled_entries",
     "unfinished_line_problems",
     "without_splits_after_damage",
 ]
@@ -74,7 +74,7 @@ def unfinished_line_problems(results: Iterable[TaskResult]) -> list[Problem]:
     return [unfinished_line(result.split.file, result.progress.lines + 1) for result in unfinished]
 
 
-def settled_entries(
+def completed_entries(
     entries: Iterable[LedgerEntry], results: Iterable[TaskResult], ledger: Ledger
 ) -> Iterator[LedgerEntry]:
     """The ledger entries of files of which splits were read, completed with what reading revealed."""
@@ -86,10 +86,10 @@ def settled_entries(
         if splits:
             messages = sum(split.messages for split in splits)
             messages += ledger[entry.file].messages if entry.file in ledger else 0
-            yield _settled(msgspec.structs.replace(entry, messages=messages), splits[-1])
+            yield _completed(msgspec.structs.replace(entry, messages=messages), splits[-1])
 
 
-def _settled(entry: LedgerEntry, last: SplitResult) -> LedgerEntry:
+def _completed(entry: LedgerEntry, last: SplitResult) -> LedgerEntry:
     progress = last.progress
     if last.split.is_lines:
         return entry

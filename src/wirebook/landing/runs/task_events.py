@@ -1,7 +1,7 @@
 """The events of tasks, as the driver gets them, and which of them land: no task sees the events of another.
 
-Of equal events in several tasks, the driver chooses the one with the smallest place; then the batch runs again with its
-choice.
+Of equal events in several tasks, the one with the smallest place lands: the driver decides so, and the batch runs again
+with its decision.
 
 Spec: docs/how-to/deduplicate.md; docs/decisions/0209
 """
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from wirebook.landing.runs.event_keys import EventKeys, first_of_each, same_events
 
-__all__ = ["EVENT_SCHEMA", "PLACE", "decoded", "encode", "keys_of", "settle"]
+__all__ = ["EVENT_SCHEMA", "PLACE", "decide_events", "decoded", "encode", "keys_of"]
 
 PLACE = ("_file", "_line", "_index")
 EVENT_SCHEMA = pa.schema({
@@ -49,7 +49,7 @@ def keys_of(events: pa.Table) -> EventKeys:
     return EventKeys(events["high"].to_numpy(), events["rest"].to_numpy())
 
 
-def settle(parts: Iterable[bytes], window: int) -> bytes | None:
+def decide_events(parts: Iterable[bytes], window: int) -> bytes | None:
     """Decide which events land of those that several tasks have: of equal events within the window, the one with the
     smallest file, line and index. None if the tasks have already landed just these."""
     events = decoded(parts)
