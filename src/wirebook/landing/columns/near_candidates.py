@@ -20,7 +20,7 @@ from wirebook.landing.columns.match import CandidateFit, fit_column
 from wirebook.landing.columns.patterns import SlotCheck, compile_check
 from wirebook.landing.tables.reference_rows import reason_text
 
-Place = tuple[str, str]
+SlotKey = tuple[str, str]
 """Section and name of a slot."""
 
 
@@ -49,7 +49,7 @@ class SlotConstraint:
     with the declared value, by code.
     """
 
-    place: Place
+    slot_key: SlotKey
     constraint: Constraint
     if_absent: Discrepancy
     is_alone: bool = True
@@ -107,20 +107,20 @@ class Candidates:
     ranked: tuple[tuple[bool, CandidateDefinition], ...]
 
     @cached_property
-    def constraints(self) -> dict[Place, tuple[SlotConstraint, ...]]:
+    def constraints(self) -> dict[SlotKey, tuple[SlotConstraint, ...]]:
         """All distinct constraints, by slot."""
-        constraints: dict[Place, dict[SlotConstraint, None]] = {}
+        constraints: dict[SlotKey, dict[SlotConstraint, None]] = {}
         for _, candidate in self.ranked:
             for constraint in candidate.constraints:
-                constraints.setdefault(constraint.place, {})[constraint] = None
-        return {place: tuple(members) for place, members in constraints.items()}
+                constraints.setdefault(constraint.slot_key, {})[constraint] = None
+        return {slot_key: tuple(members) for slot_key, members in constraints.items()}
 
 
 class NearCandidate(NamedTuple):
     """A near miss of messages that fail alike: its discrepancies, each with the slot that has the actual value."""
 
     candidate: CandidateDefinition
-    discrepancies: tuple[tuple[Discrepancy, Place | None], ...]
+    discrepancies: tuple[tuple[Discrepancy, SlotKey | None], ...]
 
 
 Shape = tuple[NearCandidate, ...] | None
@@ -138,13 +138,13 @@ def shape_of(candidates: Candidates, discrepancies: tuple[tuple[Discrepancy, ...
     of_constraint = dict(zip(members, chain.from_iterable(discrepancies), strict=True))
     near: list[tuple[bool, int, NearCandidate]] = []
     for has_other_type, candidate in candidates.ranked:
-        problems: list[tuple[Discrepancy, Place | None]] = []
+        problems: list[tuple[Discrepancy, SlotKey | None]] = []
         for constraint in candidate.constraints:
             discrepancy = of_constraint[constraint]
             if discrepancy is UNDECIDED:
                 return None
             if discrepancy is not FITS:
-                problems.append((discrepancy, constraint.place))
+                problems.append((discrepancy, constraint.slot_key))
         if not problems:
             problems = [(candidate.discrepancy or CONFLICT, None)]
         near.append((has_other_type, len(problems), NearCandidate(candidate, tuple(problems))))

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from wirebook.definitions.compile.fit import preview
 from wirebook.definitions.match.selection import NO_DEFINITION
 from wirebook.landing.columns.frames import Frame
-from wirebook.landing.columns.near_candidates import CONFLICT, Discrepancy, NearCandidate, Place
+from wirebook.landing.columns.near_candidates import CONFLICT, Discrepancy, NearCandidate, SlotKey
 from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of, distinct, ragged
 from wirebook.landing.columns.value_classes import ValueClasses
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, REASON
@@ -64,32 +64,32 @@ class Slots:
     `classes` has those of the values of indexed slots.
     """
 
-    def __init__(self, frame: Frame, sure: Mask, classes: Mapping[Place, ValueClasses]) -> None:
+    def __init__(self, frame: Frame, sure: Mask, classes: Mapping[SlotKey, ValueClasses]) -> None:
         self.count = len(frame)
         self.sure = sure
         self._frame = frame
         self._classes = classes
-        self._encoded: dict[Place, EncodedSlot | None] = {}
-        self._reduced: dict[Place, EncodedSlot] = {}
+        self._encoded: dict[SlotKey, EncodedSlot | None] = {}
+        self._reduced: dict[SlotKey, EncodedSlot] = {}
 
-    def encoded(self, place: Place) -> EncodedSlot | None:
+    def encoded(self, slot_key: SlotKey) -> EncodedSlot | None:
         """A slot; None for a slot without a column."""
-        if place not in self._encoded:
-            column = self._frame.column(*place)
-            self._encoded[place] = None
+        if slot_key not in self._encoded:
+            column = self._frame.column(*slot_key)
+            self._encoded[slot_key] = None
             if column is not None:
                 self.sure &= ~column.doubtful
-                self._encoded[place] = EncodedSlot.of(column.text)
-        return self._encoded[place]
+                self._encoded[slot_key] = EncodedSlot.of(column.text)
+        return self._encoded[slot_key]
 
-    def reduced(self, place: Place, encoded: EncodedSlot) -> EncodedSlot:
+    def reduced(self, slot_key: SlotKey, encoded: EncodedSlot) -> EncodedSlot:
         """An indexed slot with one value for each class of values."""
-        if place not in self._reduced:
-            self._reduced[place] = encoded.replaced(self._classes[place].reduce(encoded.texts))
-        return self._reduced[place]
+        if slot_key not in self._reduced:
+            self._reduced[slot_key] = encoded.replaced(self._classes[slot_key].reduce(encoded.texts))
+        return self._reduced[slot_key]
 
-    def value(self, place: Place, row: int) -> str | None:
-        encoded = self.encoded(place)
+    def value(self, slot_key: SlotKey, row: int) -> str | None:
+        encoded = self.encoded(slot_key)
         return None if encoded is None else encoded.values[encoded.codes[row]]
 
 
@@ -135,7 +135,7 @@ def near_miss_rows(
 
 def _reasons(
     slots: Slots,
-    discrepancies: Sequence[tuple[Discrepancy, Place | None]],
+    discrepancies: Sequence[tuple[Discrepancy, SlotKey | None]],
     numbers: Rows,
     owners: Rows,
     conflicts: Sequence[Discrepancy],
@@ -150,11 +150,11 @@ def _reasons(
     )
     # Actual values are those of the discrepancies, or those of the slots in the messages.
     actual_values, actual_number = [actual], known_number.copy()
-    places, place_number = distinct([place for _, place in discrepancies], numbers)
-    for position, place in enumerate(places):
-        encoded = None if place is None else slots.encoded(place)
+    slot_keys, key_number = distinct([slot_key for _, slot_key in discrepancies], numbers)
+    for position, slot_key in enumerate(slot_keys):
+        encoded = None if slot_key is None else slots.encoded(slot_key)
         if encoded is not None:
-            is_here = place_number == position
+            is_here = key_number == position
             actual_number[is_here] = sum(map(len, actual_values)) + encoded.codes[owners[is_here]]
             actual_values += [pa.nulls(1, pa.string()), previews(encoded.texts)]
     last = len(code) - 1

@@ -37,9 +37,9 @@ from wirebook.landing.columns.near_candidates import (
     CandidateDefinition,
     Candidates,
     Discrepancy,
-    Place,
     Shape,
     SlotConstraint,
+    SlotKey,
     discrepancies_of_value,
     discrepancy_of,
     shape_of,
@@ -71,7 +71,7 @@ class NearMissFinder:
         self._voting = {
             (values.slot.section, values.slot.name): values for values in self._index.near_miss_index.prepared
         }
-        self._classes = {place: ValueClasses(values) for place, values in self._voting.items()}
+        self._classes = {slot_key: ValueClasses(values) for slot_key, values in self._voting.items()}
         self._constraints: dict[Hashable, SlotConstraint] = {}  # those of all definitions, each once
         self._types = frozenset(selector.event_types.constants.values())
         self._compiled = bounded_cache(self._compile)
@@ -112,16 +112,16 @@ class NearMissFinder:
         if self._view.is_cloudevent and (types := slots.encoded((TYPE.section, TYPE.name))) is not None:
             known = [value if value in self._types else None for value in types.values]
             parts = [distinct(known, types.codes)]
-        for place in self._voting:
-            encoded = slots.encoded(place)
+        for slot_key in self._voting:
+            encoded = slots.encoded(slot_key)
             if encoded is None:
                 parts.append(([()], np.zeros(slots.count, np.int64)))
             else:
-                reduced = slots.reduced(place, encoded)
-                positions = np.append(0, self._classes[place].positions(encoded.texts))[encoded.codes]
+                reduced = slots.reduced(slot_key, encoded)
+                positions = np.append(0, self._classes[slot_key].positions(encoded.texts))[encoded.codes]
                 first, group = grouped([reduced.codes, positions])
                 votes = [
-                    from_cache(self._votes_of, self._votes, place, position, reduced.values[code])
+                    from_cache(self._votes_of, self._votes, slot_key, position, reduced.values[code])
                     for code, position in zip(reduced.codes[first].tolist(), positions[first].tolist(), strict=True)
                 ]
                 parts.append(distinct(votes, group))
@@ -129,10 +129,10 @@ class NearMissFinder:
         kinds = [tuple(values[codes[row]] for values, codes in parts) for row in first.tolist()]
         return distinct([self._candidates_of(*kind) for kind in kinds], group)
 
-    def _votes(self, place: Place, position: int, value: str | None) -> tuple[tuple[int, float], ...]:
+    def _votes(self, slot_key: SlotKey, position: int, value: str | None) -> tuple[tuple[int, float], ...]:
         votes: defaultdict[int, float] = defaultdict(float)
         if value is not None:
-            self._voting[place].vote(value, position, votes)
+            self._voting[slot_key].vote(value, position, votes)
         return tuple(votes.items())
 
     def _find_candidates(self, type_: str | None, *votes_of_slots: tuple[tuple[int, float], ...]) -> Candidates:
@@ -153,33 +153,35 @@ class NearMissFinder:
         if mismatch := selector_mismatch(definition, view, options, endpoint.mode):
             return CandidateDefinition(definition.xid, discrepancy_of(mismatch), ())
 
-        def slot_constraint(constraint: Constraint, place: Place, is_optional: bool, **how: bool) -> SlotConstraint:
+        def slot_constraint(
+            constraint: Constraint, slot_key: SlotKey, is_optional: bool, **how: bool
+        ) -> SlotConstraint:
             mismatch = None if is_optional else absence_mismatch(constraint, options)
-            by_class = place in self._classes and self._classes[place].covers(constraint)
+            by_class = slot_key in self._classes and self._classes[slot_key].covers(constraint)
             if_absent = discrepancy_of(mismatch) if mismatch else FITS
-            own = SlotConstraint(place, constraint, if_absent, by_class=by_class, **how)
+            own = SlotConstraint(slot_key, constraint, if_absent, by_class=by_class, **how)
             try:
-                return self._constraints.setdefault((place, constraint, is_optional, *how.values()), own)
+                return self._constraints.setdefault((slot_key, constraint, is_optional, *how.values()), own)
             except TypeError:  # a constant that is an array or object
                 return own
 
-        def place_of(constraint: Constraint) -> Place:
+        def key_of(constraint: Constraint) -> SlotKey:
             return constraint.slot.section, constraint.slot.name
 
         constraints = [
-            slot_constraint(constraint, place_of(constraint), False)
+            slot_constraint(constraint, key_of(constraint), False)
             for constraint in definition.observed(True, view.shows_protocol, options.match_transport)
         ]
         if view.shows_protocol:
             for group in (*definition.entries, *endpoint.entries):
                 entries = [entry for entry in group.entries if options.match_transport or not entry.kind.transport]
-                place, is_alone = (group.section, group.name), len(entries) == 1
+                slot_key, is_alone = (group.section, group.name), len(entries) == 1
                 constraints += (
-                    slot_constraint(entry, place, group.optional, is_alone=is_alone, is_list=group.lists)
+                    slot_constraint(entry, slot_key, group.optional, is_alone=is_alone, is_list=group.lists)
                     for entry in entries
                 )
             constraints += (
-                slot_constraint(constraint, place_of(constraint), True)
+                slot_constraint(constraint, key_of(constraint), True)
                 for constraint in endpoint.constraints_for(definition)
             )
         return CandidateDefinition(definition.xid, None, tuple(constraints))
@@ -192,17 +194,17 @@ class NearMissFinder:
         if self._scope.constraints.entries and self._view.family == "HTTP":  # responses do not have those of requests
             method = slots.encoded((BARE, "method"))
             slots.sure &= method is not None and method.codes > 0
-        places = list(dict.fromkeys(place for members in candidates for place in members.constraints))
+        slot_keys = list(dict.fromkeys(slot_key for members in candidates for slot_key in members.constraints))
         parts: list[tuple[list[tuple[Discrepancy, ...]], Rows]] = []
-        for place in places:
-            compared, kind = distinct([members.constraints.get(place, ()) for members in candidates], number)
-            encoded = slots.encoded(place)
+        for slot_key in slot_keys:
+            compared, kind = distinct([members.constraints.get(slot_key, ()) for members in candidates], number)
+            encoded = slots.encoded(slot_key)
             if encoded is None:  # only the reference can read the slot
                 slots.sure &= np.array([not constraints for constraints in compared])[kind]
                 encoded = EncodedSlot([None], np.zeros(slots.count, np.int64), pa.nulls(0, pa.string()))
-            elif place in self._classes:
+            elif slot_key in self._classes:
                 by_class = np.array([all(member.by_class for member in constraints) for constraints in compared], bool)
-                encoded = encoded.joined(slots.reduced(place, encoded), by_class[kind])
+                encoded = encoded.joined(slots.reduced(slot_key, encoded), by_class[kind])
             first, pair = grouped([kind, encoded.codes])
             kinds, codes = kind[first], encoded.codes[first]
             fits = self._satisfied(compared, encoded)[kinds, codes]
@@ -217,8 +219,8 @@ class NearMissFinder:
         shapes = []
         for row in first.tolist():
             members = candidates[number[row]]
-            by_place = {place: values[codes[row]] for place, (values, codes) in zip(places, parts, strict=True)}
-            shapes.append(self._shape_of(members, tuple(by_place[place] for place in members.constraints)))
+            by_slot = {slot_key: values[codes[row]] for slot_key, (values, codes) in zip(slot_keys, parts, strict=True)}
+            shapes.append(self._shape_of(members, tuple(by_slot[slot_key] for slot_key in members.constraints)))
         return shapes, shape
 
     def _satisfied(self, groups: Sequence[tuple[SlotConstraint, ...]], encoded: EncodedSlot) -> Mask:

@@ -26,8 +26,8 @@ from wirebook.landing.columns.match import fit_column
 from wirebook.landing.columns.near_candidates import (
     CandidateDefinition,
     Discrepancy,
-    Place,
     SlotConstraint,
+    SlotKey,
     discrepancy_of,
 )
 from wirebook.landing.columns.near_miss_rows import Slots, previews
@@ -41,7 +41,7 @@ MIN_BY_COLUMNS: Final = 32
 class TemplateCheck(NamedTuple):
     """The check of a template without its literal segments: its slot, its placeholders and the check of its values."""
 
-    place: Place
+    slot_key: SlotKey
     label: str
     names: tuple[str, ...]
     check: SlotCheck
@@ -92,7 +92,7 @@ class ConflictFinder:
             template = member.constraint.template
             if member.check is None or template is None:
                 return None
-            checks.append(TemplateCheck(member.place, member.constraint.label, template.names, member.check[0]))
+            checks.append(TemplateCheck(member.slot_key, member.constraint.label, template.names, member.check[0]))
         key = tuple(checks)
         return self._structures.setdefault(key, TemplateStructure(key))
 
@@ -106,8 +106,8 @@ class ConflictFinder:
         literals = iter([pa.array(column, pa.string()).take(pa.array(member)) for column in zip(*texts, strict=True)])
         certain, has_conflict = np.ones(len(rows), bool), np.zeros(len(rows), bool)
         bound, conflicts = dict[str, tuple[str, pa.StringArray]](), list[tuple[int, Discrepancy]]()
-        for place, label, names, check in structure.checks:
-            encoded = slots.encoded(place)
+        for slot_key, label, names, check in structure.checks:
+            encoded = slots.encoded(slot_key)
             if encoded is None:
                 return
             codes = encoded.codes[rows]
@@ -132,7 +132,7 @@ class ConflictFinder:
     def _by_reference(self, slots: Slots, candidate: CandidateDefinition, row: int) -> Discrepancy | None:
         trial = Trial(self._options, inf)
         for member in candidate.templates:
-            value = slots.value(member.place, row)
+            value = slots.value(member.slot_key, row)
             if value is not None:
                 match = from_cache(self._matches_of, SlotConstraint.match, member, value)
                 if not isinstance(match, ValueMatch):
