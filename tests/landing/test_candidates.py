@@ -15,7 +15,7 @@ from wirebook.catalog import Catalog
 from wirebook.definitions.compile.view import MessageView
 from wirebook.definitions.match.index import Index
 from wirebook.landing.columns.candidates import CandidateFinder
-from wirebook.landing.columns.events import frames_of
+from wirebook.landing.columns.events import messages_by_mode
 from wirebook.landing.columns.json_records import JsonRecords
 
 SEGMENTS = st.sampled_from(("a", "b", "c", "ü", "A b", "%41", ""))
@@ -57,12 +57,12 @@ def test_candidates_are_those_of_the_index(
     finder = CandidateFinder(index, in_scope)
     lines = [record(slots) for slots in messages]
     compared = 0
-    for frame in frames_of(JsonRecords(pa.array(lines, pa.large_binary())), frozenset()):
+    for columns in messages_by_mode(JsonRecords(pa.array(lines, pa.large_binary())), frozenset()):
         found: defaultdict[int, set[int]] = defaultdict(set)
-        for row, number in zip(*(column.tolist() for column in finder.find(frame)), strict=True):
+        for row, number in zip(*(column.tolist() for column in finder.find(columns)), strict=True):
             found[row].add(number)
-        for row in np.flatnonzero(~finder.unindexed(frame)).tolist():
-            [received] = read_record(lines[frame.rows[row]])
+        for row in np.flatnonzero(~finder.unindexed(columns)).tolist():
+            [received] = read_record(lines[columns.rows[row]])
             expected = {definitions.index(one) for one in index.candidates(MessageView(received))}
             assert found[row] == {number for number in expected if in_scope[number]}
             compared += 1

@@ -24,7 +24,7 @@ from msgspec import UNSET, Raw
 from wirebook.bindings.attributes import WELL_KNOWN
 from wirebook.bindings.json_event import MAX_EVENT_BYTES
 from wirebook.bindings.received import CLOUDEVENTS
-from wirebook.landing.columns.frames import Frame, sound_attributes, split_records
+from wirebook.landing.columns.message_columns import MessageColumns, sound_attributes, split_records
 from wirebook.landing.columns.records import RecordColumns
 from wirebook.landing.columns.slot_columns import SlotColumn, absent, codes_of, mask_of, texts
 from wirebook.landing.columns.wire_columns import WireColumns
@@ -40,18 +40,18 @@ DATA: Final = ("data", "data_base64")
 UNPREFIXED: Final = ("MQTT/5.0",)
 
 
-def frames_of(records: RecordColumns, extensions: frozenset[str]) -> Iterator[Frame]:
-    """Frames of the records of a chunk: messages that are not events, events in binary mode, structured events."""
-    for frame in split_records(records):
-        yield structured_frame(frame, extensions) if frame.mode == "structured" else frame
+def messages_by_mode(records: RecordColumns, extensions: frozenset[str]) -> Iterator[MessageColumns]:
+    """The messages of a chunk by protocol and mode: no events, events in binary mode, structured events."""
+    for messages in split_records(records):
+        yield structured_messages(messages, extensions) if messages.mode == "structured" else messages
 
 
-def frame_of_events(lines: pa.LargeBinaryArray, extensions: frozenset[str]) -> Frame:
+def messages_of_events(lines: pa.LargeBinaryArray, extensions: frozenset[str]) -> MessageColumns:
     """The events of a plain file, one per line; a line that holds an array is doubtful."""
     nothing, no_doubt = absent(len(lines)), np.zeros(len(lines), bool)
     rows = np.arange(len(lines), dtype=np.int64)
     payload = lines.cast(pa.binary())
-    bare = Frame(
+    bare = MessageColumns(
         protocol=CLOUDEVENTS,
         is_cloudevent=True,
         mode="structured",
@@ -64,21 +64,21 @@ def frame_of_events(lines: pa.LargeBinaryArray, extensions: frozenset[str]) -> F
         payload=payload,
         doubtful=no_doubt,
     )
-    return structured_frame(bare, extensions)
+    return structured_messages(bare, extensions)
 
 
-def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
-    """The frame with attributes and data extracted from the bodies.
+def structured_messages(messages: MessageColumns, extensions: frozenset[str]) -> MessageColumns:
+    """The messages with attributes and data extracted from the bodies.
 
     `extensions` are the extension attributes that the catalogue names; an event with any other is doubtful.
     """
     names = (*sorted(WELL_KNOWN), *sorted(extensions - WELL_KNOWN))
     kind = _event_type(names)
-    events, decoded = decode_column(frame.payload, MAX_DEPTH, MAX_EVENT_BYTES, msgspec.json.Decoder(kind))
+    events, decoded = decode_column(messages.payload, MAX_DEPTH, MAX_EVENT_BYTES, msgspec.json.Decoder(kind))
     events = list(map(or_blank, events, repeat(kind())))
-    bodies = frame.payload.fill_null(b"").to_pylist()
+    bodies = messages.payload.fill_null(b"").to_pylist()
     columns = {name: list(map(attrgetter(name), events)) for name in (*names, *DATA)}
-    doubtful = frame.doubtful | ~decoded | _unknown_members(bodies, columns)
+    doubtful = messages.doubtful | ~decoded | _unknown_members(bodies, columns)
     attributes = {}
     for name in names:
         text, odd = texts(columns[name])
@@ -88,11 +88,11 @@ def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
     doubtful |= (
         ~sound_attributes(attributes, len(events))
         | _not_json(attributes["datacontenttype"])
-        | _overridden(frame, attributes)
+        | _overridden(messages, attributes)
     )
     declared = attributes["datacontenttype"].text
     return replace(
-        frame,
+        messages,
         mode="structured",
         attributes=attributes,
         data_content_type=SlotColumn(pc.fill_null(declared, "application/json"), doubtful),
@@ -127,14 +127,14 @@ def _is_set(values: Sequence[Any]) -> Any:
     return ~np.fromiter(map(is_, values, repeat(UNSET)), bool, len(values))
 
 
-def _overridden(frame: Frame, attributes: dict[str, SlotColumn]) -> Any:
+def _overridden(messages: MessageColumns, attributes: dict[str, SlotColumn]) -> Any:
     """A mask of the messages whose headers contradict the event; the reference reports it, and the event wins."""
-    overridden = np.zeros(len(frame), bool)
-    for name, outside in frame.attributes.items():
-        inside = attributes.get(name) or absent(len(frame))
+    overridden = np.zeros(len(messages), bool)
+    for name, outside in messages.attributes.items():
+        inside = attributes.get(name) or absent(len(messages))
         if name != "datacontenttype":
             differs = outside.present & ~mask_of(pc.equal(outside.text, inside.text))
-            overridden |= differs & inside.present if frame.protocol in UNPREFIXED else differs
+            overridden |= differs & inside.present if messages.protocol in UNPREFIXED else differs
     return overridden
 
 

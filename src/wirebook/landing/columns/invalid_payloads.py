@@ -31,7 +31,7 @@ class InvalidPayload(NamedTuple):
 
     @property
     def row(self) -> int:
-        """The position in the frame."""
+        """The position among the messages."""
         return self.matched.start + self.place
 
     @property
@@ -53,28 +53,28 @@ def invalid_payloads(
     definitions: Sequence[Definition],
     sure: Mask,
 ) -> Iterator[InvalidPayload]:
-    """Those of adjacent matches that share a schema. `definitions` are by number. Only rows in the mask `sure` of the
-    frame are read."""
-    frame, starts = run[0].frame, [matched.start for matched in run]
+    """Those of adjacent matches that share a schema. `definitions` are by number. Only messages in the mask
+    `sure` are read."""
+    messages, starts = run[0].messages, [matched.start for matched in run]
 
     def match_of(row: int) -> tuple[MatchedRows, int]:
         matched = run[bisect_right(starts, row) - 1]
         return matched, row - matched.start
 
-    for row, payload in payloads.uncertain(frame, sure):
+    for row, payload in payloads.uncertain(messages, sure):
         reading = schema.read(payload)
         if reading.outcome is not None:  # else it is valid, but no column holds it
             yield InvalidPayload(*match_of(row), reading.outcome, reading.problems)
-    for row, content_type in payloads.missing(frame, sure):
+    for row, content_type in payloads.missing(messages, sure):
         matched, place = match_of(row)
         definition = definitions[matched.numbers[place]]
-        reading = read_without_data(definition, schema, content_type, is_empty=frame.has_empty_bodies)
+        reading = read_without_data(definition, schema, content_type, is_empty=messages.has_empty_bodies)
         if reading.outcome is not None:
             yield InvalidPayload(matched, place, reading.outcome, reading.problems)
 
 
 def unsupported_payloads(run: Sequence[MatchedRows], schema: Unsupported, sure: Mask) -> Iterator[InvalidPayload]:
-    """All of adjacent matches whose schema cannot be used. Only rows in the mask `sure` of the frame."""
+    """All of adjacent matches whose schema cannot be used. Only messages in the mask `sure`."""
     for matched in run:
         for place in np.flatnonzero(sure[matched.start : matched.stop]).tolist():
             yield InvalidPayload(matched, place, "unsupported", schema.problems)

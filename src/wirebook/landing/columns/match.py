@@ -1,4 +1,4 @@
-"""Matching by columns: the definition of each message of a frame, and its placeholder values.
+"""Matching by columns: the definition of each message, and its placeholder values.
 
 A match is returned only if the reference (`definitions.match.matcher`) would certainly return the same; the reference
 reads all other rows. Candidates come from the same index. All (row, candidate) pairs of a pattern are checked at once.
@@ -20,7 +20,7 @@ from wirebook.definitions.compile.mediatype import MediaType, parse_media_type
 from wirebook.definitions.compile.slots import BARE
 from wirebook.definitions.compile.values import CHECKS, NotOfType
 from wirebook.landing.columns.candidates import CandidateFinder, CandidatePairs
-from wirebook.landing.columns.frames import Frame
+from wirebook.landing.columns.message_columns import MessageColumns
 from wirebook.landing.columns.patterns import DefinitionPattern, Patterns, SlotCheck
 from wirebook.landing.columns.slot_columns import (
     OFFSET,
@@ -51,13 +51,13 @@ TYPE_PATTERNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class MatchedRows:
-    """Rows `start` to `stop` of a frame, which certainly match definitions of one group.
+    """Rows `start` to `stop` of `messages`, which certainly match definitions of one group.
 
     Shape: `numbers` has the definition number of each row, ascending. `bindings` has a value for each row; null for a
     placeholder whose slot is absent.
     """
 
-    frame: Frame
+    messages: MessageColumns
     start: int
     stop: int
     numbers: Rows
@@ -67,7 +67,7 @@ class MatchedRows:
         return self.stop - self.start
 
     def pick(self, whole: pa.Array) -> pa.Array:
-        """The values of these rows in a column of the frame."""
+        """The values of these rows in a column of the messages."""
         return whole.slice(self.start, len(self))
 
 
@@ -80,38 +80,40 @@ class CandidateFit:
     captures: dict[int, pa.StringArray]
 
 
-class FrameMatches(NamedTuple):
-    """The certain results of matching a frame: its matches, whose rows are reordered for it, and the rows that
+class MessageMatches(NamedTuple):
+    """The certain results of matching messages: the matches, whose rows are reordered for it, and the rows that
     certainly match no definition."""
 
     matched: Iterator[MatchedRows]
     unmatched: Rows
 
 
-def match_frame(frame: Frame, candidates: CandidateFinder, patterns: Patterns, groups: Rows) -> FrameMatches:
-    """Match the rows of a frame.
+def match_messages(
+    messages: MessageColumns, candidates: CandidateFinder, patterns: Patterns, groups: Rows
+) -> MessageMatches:
+    """Match messages.
 
     `groups` has the group number of each definition. Definitions of a group must share their pattern and placeholders;
     their rows become adjacent.
     Cost: that of finding the candidates, then column checks for each pattern.
     """
-    pairs = candidates.find(frame)
-    doubtful = frame.doubtful | candidates.unindexed(frame)
+    pairs = candidates.find(messages)
+    doubtful = messages.doubtful | candidates.unindexed(messages)
     fits, certain = np.zeros(len(pairs.rows), bool), np.zeros(len(pairs.rows), bool)
     captures: dict[int, tuple[Rows, dict[int, pa.StringArray]]] = {}
     for number, places in _by_pattern(pairs, patterns):
         members = patterns.member_of[pairs.definitions[places]]
-        verdict = _check_pattern(frame, patterns.patterns[number], pairs.rows[places], members)
+        verdict = _check_pattern(messages, patterns.patterns[number], pairs.rows[places], members)
         fits[places], certain[places] = verdict.fits, verdict.certain
         captures[number] = places, verdict.captures
-    if patterns.asks_structured and (hiding := frame.may_hide_structured) is not None:
+    if patterns.asks_structured and (hiding := messages.may_hide_structured) is not None:
         doubtful |= hiding
     certain &= ~doubtful[pairs.rows]
-    chosen = _best(pairs, fits, certain, patterns.rank(frame.mode), len(frame))
-    matched = _matched(frame, pairs, _Winners(chosen, patterns, captures, groups)) if len(chosen) else iter(())
+    chosen = _best(pairs, fits, certain, patterns.rank(messages.mode), len(messages))
+    matched = _matched(messages, pairs, _Winners(chosen, patterns, captures, groups)) if len(chosen) else iter(())
     unmatched = ~doubtful
     unmatched[pairs.rows[fits | ~certain]] = False
-    return FrameMatches(matched, np.flatnonzero(unmatched))
+    return MessageMatches(matched, np.flatnonzero(unmatched))
 
 
 # -- comparing values and pairs with patterns -----------------------------------------------------------------------
@@ -137,26 +139,26 @@ def _by_pattern(pairs: CandidatePairs, patterns: Patterns) -> Iterator[tuple[int
             yield number, places
 
 
-def _check_pattern(frame: Frame, pattern: DefinitionPattern, rows: Rows, members: Rows) -> CandidateFit:
+def _check_pattern(messages: MessageColumns, pattern: DefinitionPattern, rows: Rows, members: Rows) -> CandidateFit:
     """Check rows against their candidates in one pattern."""
     verdict = CandidateFit(np.ones(len(rows), bool), np.ones(len(rows), bool), {})
     _, kind, mode, checks = pattern.key
-    if kind == "hidden" or (kind == "event" and (not frame.is_cloudevent or mode not in (None, frame.mode))):
+    if kind == "hidden" or (kind == "event" and (not messages.is_cloudevent or mode not in (None, messages.mode))):
         verdict.fits[:] = False
         return verdict
     texts = iter(pattern.columns)
     for check in checks:
-        column = frame.column(check.section, check.name)
+        column = messages.column(check.section, check.name)
         own_texts = [next(texts) for _ in range(check.literals + bool(check.literal))]
         if column is None:
             verdict.certain[:] = False
             return verdict
         expected = [text.take(pa.array(members)) if len(pattern.texts) > 1 else text[0] for text in own_texts]
         _apply_check(verdict, check, column.take(rows), expected)
-        if check.of_request and frame.protocol == "HTTP":
-            method = frame.column(BARE, "method")
+        if check.of_request and messages.protocol == "HTTP":
+            method = messages.column(BARE, "method")
             verdict.certain &= np.zeros(len(rows), bool) if method is None else method.take(rows).present
-    if kind is None and frame.is_reinterpreted:  # the message may also match as it was received
+    if kind is None and messages.is_reinterpreted:  # the message may also match as it was received
         verdict.certain &= ~verdict.fits
     return verdict
 
@@ -279,13 +281,13 @@ class _Winners:
     groups: Rows
 
 
-def _matched(frame: Frame, pairs: CandidatePairs, winners: _Winners) -> Iterator[MatchedRows]:
-    """The winners, sorted by group and definition, as adjacent rows of one frame."""
+def _matched(messages: MessageColumns, pairs: CandidatePairs, winners: _Winners) -> Iterator[MatchedRows]:
+    """The winners, sorted by group and definition, as adjacent rows of messages."""
     patterns, definitions = winners.patterns, pairs.definitions[winners.places]
     groups = winners.groups[definitions]
     order = np.lexsort((definitions, groups))
     chosen, definitions, groups = winners.places[order], definitions[order], groups[order]
-    ordered = frame.take(pairs.rows[chosen])
+    ordered = messages.take(pairs.rows[chosen])
     where = np.zeros(len(pairs.rows), np.int64)  # the position of a pair among those of its pattern
     for places, _ in winners.captures.values():
         where[places] = np.arange(len(places))

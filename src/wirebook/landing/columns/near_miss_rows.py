@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from wirebook.definitions.compile.fit import preview
 from wirebook.definitions.match.selection import NO_DEFINITION
-from wirebook.landing.columns.frames import Frame
+from wirebook.landing.columns.message_columns import MessageColumns
 from wirebook.landing.columns.near_candidates import CONFLICT, Discrepancy, NearCandidate, SlotKey
 from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of, distinct, ragged
 from wirebook.landing.columns.value_classes import ValueClasses
@@ -59,15 +59,15 @@ class EncodedSlot(NamedTuple):
 
 
 class Slots:
-    """The slots of a frame, each encoded once. `sure` is a mask of the messages whose slots so far are certain.
+    """The slots of messages, each encoded once. `sure` is a mask of the messages whose slots so far are certain.
 
     `classes` has those of the values of indexed slots.
     """
 
-    def __init__(self, frame: Frame, sure: Mask, classes: Mapping[SlotKey, ValueClasses]) -> None:
-        self.count = len(frame)
+    def __init__(self, messages: MessageColumns, sure: Mask, classes: Mapping[SlotKey, ValueClasses]) -> None:
+        self.count = len(messages)
         self.sure = sure
-        self._frame = frame
+        self._messages = messages
         self._classes = classes
         self._encoded: dict[SlotKey, EncodedSlot | None] = {}
         self._reduced: dict[SlotKey, EncodedSlot] = {}
@@ -75,7 +75,7 @@ class Slots:
     def encoded(self, slot_key: SlotKey) -> EncodedSlot | None:
         """A slot; None for a slot without a column."""
         if slot_key not in self._encoded:
-            column = self._frame.column(*slot_key)
+            column = self._messages.column(*slot_key)
             self._encoded[slot_key] = None
             if column is not None:
                 self.sure &= ~column.doubtful
@@ -96,7 +96,7 @@ class Slots:
 class NearMissRows(NamedTuple):
     """The columns `problems` and `near` of dead letters.
 
-    Shape: `rows` are their positions in the frame. `codes` counts the dead letters that have a problem code.
+    Shape: `rows` are their positions among the messages. `codes` counts the dead letters that have a problem code.
     """
 
     rows: Rows

@@ -30,7 +30,7 @@ from wirebook.definitions.match.event_types import TYPE
 from wirebook.definitions.match.matcher import absence_mismatch, selector_mismatch
 from wirebook.definitions.match.selection import EndpointScope, Selector
 from wirebook.landing.columns.caches import bounded_cache, from_cache
-from wirebook.landing.columns.frames import Frame, has_traces
+from wirebook.landing.columns.message_columns import MessageColumns, has_traces
 from wirebook.landing.columns.near_candidates import (
     CONFLICT,
     FITS,
@@ -61,11 +61,11 @@ MAX_BY_COLUMNS: Final = 8
 
 
 class NearMissFinder:
-    """Finds the near misses of frames of one scope, protocol and mode."""
+    """Finds the near misses of messages of one scope, protocol and mode."""
 
-    def __init__(self, selector: Selector, scope: EndpointScope, frame: Frame) -> None:
-        kind: Kind = "cloudevent" if frame.is_cloudevent else "native"
-        self._view = MessageView(Received(frame.protocol, None, kind, mode=cast("Mode | None", frame.mode)))
+    def __init__(self, selector: Selector, scope: EndpointScope, messages: MessageColumns) -> None:
+        kind: Kind = "cloudevent" if messages.is_cloudevent else "native"
+        self._view = MessageView(Received(messages.protocol, None, kind, mode=cast("Mode | None", messages.mode)))
         self._selector, self._scope = selector, scope
         self._index = selector.index(shows_protocol=self._view.shows_protocol)
         self._voting = {
@@ -82,18 +82,18 @@ class NearMissFinder:
         self._discrepancies_of = bounded_cache(discrepancies_of_value)
         self._conflict_finder = ConflictFinder(selector.options)
 
-    def find(self, frame: Frame) -> NearMissRows:
-        """The near misses of the messages of a frame, all of which certainly match no definition.
+    def find(self, messages: MessageColumns) -> NearMissRows:
+        """The near misses of messages, all of which certainly match no definition.
 
         Messages that the reference must compare are left out.
         """
-        sure = np.full(len(frame), not frame.is_reinterpreted)
-        if not frame.is_cloudevent:
-            sure &= ~has_traces(frame.payload)  # the payload may be an event, and its type counts
-        if frame.json_values:  # an event is malformed if its data is not JSON
-            _, is_json = decode_column(frame.payload, MAX_DEPTH, MAX_EVENT_BYTES)
-            sure &= is_json | mask_of(frame.payload.is_null())
-        slots = Slots(frame, sure, self._classes)
+        sure = np.full(len(messages), not messages.is_reinterpreted)
+        if not messages.is_cloudevent:
+            sure &= ~has_traces(messages.payload)  # the payload may be an event, and its type counts
+        if messages.json_values:  # an event is malformed if its data is not JSON
+            _, is_json = decode_column(messages.payload, MAX_DEPTH, MAX_EVENT_BYTES)
+            sure &= is_json | mask_of(messages.payload.is_null())
+        slots = Slots(messages, sure, self._classes)
         candidates, candidates_number = self._candidates(slots)
         shapes, shape = self._shapes(slots, candidates, candidates_number)
         decided = np.array([near is not None for near in shapes], bool)

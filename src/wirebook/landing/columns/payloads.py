@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.landing.columns.frames import Frame
 from wirebook.landing.columns.match import MatchedRows
+from wirebook.landing.columns.message_columns import MessageColumns
 from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of, mask_of
 from wirebook.schema import CompiledSchema, Payload, column_without_prefix
 from wirebook.text.json import JsonError, parse_json
@@ -19,7 +19,7 @@ from wirebook.text.json import JsonError, parse_json
 
 @dataclass(frozen=True, slots=True)
 class PayloadColumns:
-    """The payloads of adjacent rows of a frame, from row `start` on.
+    """The payloads of adjacent messages, from row `start` on.
 
     Shape: `encoded` is null where there is none; `columns` are decoded; `settled` is a mask of the rows in which they
     are certain.
@@ -37,48 +37,48 @@ class PayloadColumns:
             first : first + count
         ]
 
-    def uncertain(self, frame: Frame, sure: Mask) -> Iterator[tuple[int, Payload]]:
-        """The payloads that are not certain, of the rows of the frame in the mask `sure`, with these rows."""
+    def uncertain(self, messages: MessageColumns, sure: Mask) -> Iterator[tuple[int, Payload]]:
+        """The payloads that are not certain, of the messages in the mask `sure`, with their rows."""
         rows = slice(self.start, self.start + len(self.encoded))
         left = ~self.settled & sure[rows]
         if not left.any():
             return
-        present = mask_of(self.encoded.is_valid()) & mask_of(frame.payload[rows].is_valid())
+        present = mask_of(self.encoded.is_valid()) & mask_of(messages.payload[rows].is_valid())
         places = np.flatnonzero(left & present)
-        types = _content_types(frame).take(pa.array(places + self.start)).to_pylist()
+        types = _content_types(messages).take(pa.array(places + self.start)).to_pylist()
         texts = self.encoded.take(pa.array(places)).to_pylist()
         for row, text, content_type in zip((places + self.start).tolist(), texts, types, strict=True):
-            if not frame.json_values:
+            if not messages.json_values:
                 yield row, Payload(text, content_type=content_type)
                 continue
             with suppress(JsonError):  # the event is malformed
                 yield row, Payload(None, parse_json(text), content_type)
 
-    def missing(self, frame: Frame, sure: Mask) -> Iterator[tuple[int, str | None]]:
-        """The rows of the frame in the mask `sure` that have no data, with their content types, unless they are certain
-        without data."""
+    def missing(self, messages: MessageColumns, sure: Mask) -> Iterator[tuple[int, str | None]]:
+        """The rows of the messages in the mask `sure` that have no data, with their content types, unless they are
+        certain without data."""
         rows = slice(self.start, self.start + len(self.encoded))
-        places = np.flatnonzero(~self.settled & sure[rows] & mask_of(frame.payload[rows].is_null()))
-        types = _content_types(frame).take(pa.array(places + self.start)).to_pylist()
+        places = np.flatnonzero(~self.settled & sure[rows] & mask_of(messages.payload[rows].is_null()))
+        types = _content_types(messages).take(pa.array(places + self.start)).to_pylist()
         yield from zip((places + self.start).tolist(), types, strict=True)
 
 
 def read_payloads(
-    frame: Frame, start: int, stop: int, schema: CompiledSchema | None, *, confluent_prefix: bool = False
+    messages: MessageColumns, start: int, stop: int, schema: CompiledSchema | None, *, confluent_prefix: bool = False
 ) -> PayloadColumns:
     """Decode the payloads of the rows from `start` to `stop`."""
-    payloads = frame.payload.slice(start, stop - start)
-    if frame.has_empty_bodies and schema is not None and payloads.null_count:
+    payloads = messages.payload.slice(start, stop - start)
+    if messages.has_empty_bodies and schema is not None and payloads.null_count:
         payloads = pc.fill_null(payloads, b"")  # the protocol has no null, and the schema may accept zero bytes
-    if confluent_prefix and schema is not None and frame.protocol == "KAFKA" and frame.mode != "structured":
+    if confluent_prefix and schema is not None and messages.protocol == "KAFKA" and messages.mode != "structured":
         payloads = column_without_prefix(payloads, schema)
-    there, tombstones = mask_of(payloads.is_valid()), frame.tombstones[start:stop]
+    there, tombstones = mask_of(payloads.is_valid()), messages.tombstones[start:stop]
     if schema is None:  # the reference writes the JSON data of structured events
-        settled = ~there if frame.json_values else np.ones(len(there), bool)
+        settled = ~there if messages.json_values else np.ones(len(there), bool)
         return PayloadColumns(start, payloads, {"": payloads}, settled)
     readings = [
         (rows, schema.read_column(payloads if rows is None else payloads.take(pa.array(rows)), content_type))
-        for content_type, rows in _by_content_type(frame, start, stop)
+        for content_type, rows in _by_content_type(messages, start, stop)
     ]
     if len(readings) == 1 and readings[0][0] is None:
         return PayloadColumns(start, payloads, readings[0][1].columns, readings[0][1].settled & there | tombstones)
@@ -89,9 +89,9 @@ def read_payloads(
     return PayloadColumns(start, payloads, columns, settled & there | tombstones)
 
 
-def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:
+def _by_content_type(messages: MessageColumns, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:
     """Each content type of some rows with the rows that have it; None for all of the rows."""
-    encoded = _content_types(frame)
+    encoded = _content_types(messages)
     codes = codes_of(encoded.slice(start, stop - start))
     distinct = np.unique(codes).tolist()
     for code in distinct:
@@ -99,5 +99,5 @@ def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str 
         yield content_type, None if len(distinct) == 1 else np.flatnonzero(codes == code)
 
 
-def _content_types(frame: Frame) -> pa.DictionaryArray:
-    return frame.once("content types", lambda: pc.dictionary_encode(frame.payload_type))
+def _content_types(messages: MessageColumns) -> pa.DictionaryArray:
+    return messages.once("content types", lambda: pc.dictionary_encode(messages.payload_type))

@@ -1,4 +1,4 @@
-"""The records of a chunk, field by field, independent of the file format: the input of frames.
+"""The records of a chunk, field by field, independent of the file format: the input of `message_columns`.
 
 `DecodedRecords` are records decoded from lines, `JsonRecords` lines parsed by Arrow, and `ParquetRecords` rows of
 Parquet files. Fields have the names of the capture format. A record that is not certainly valid is in none of them; the

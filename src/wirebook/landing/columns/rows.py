@@ -14,9 +14,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.landing.columns.frames import Frame
 from wirebook.landing.columns.invalid_payloads import InvalidPayload
 from wirebook.landing.columns.match import MatchedRows
+from wirebook.landing.columns.message_columns import MessageColumns
 from wirebook.landing.columns.near_misses import NearMissFinder
 from wirebook.landing.columns.payloads import PayloadColumns
 from wirebook.landing.columns.records import RecordColumns
@@ -70,75 +70,77 @@ class ColumnRows:
 
     def block(self, matched: MatchedRows, layout: TableLayout, payload: PayloadColumns) -> RowBlock:
         """The certain rows, with the columns of the layout, which all their definitions share."""
-        frame, run = matched.frame, slice(matched.start, matched.stop)
-        provenance, timely = frame.once("provenance", lambda: self._provenance(frame))
+        messages, run = matched.messages, slice(matched.start, matched.stop)
+        provenance, timely = messages.once("provenance", lambda: self._provenance(messages))
         attributes, exact = _attributes(matched, layout)
         columns, settled = payload.pick(matched)
         certain = exact & settled & timely[run]
         sources = {"attribute": attributes, "binding": matched.bindings, "payload": columns}
         whole = [_column(column, sources, provenance, matched) for column in layout.columns]
         table = pa.Table.from_arrays(whole, schema=layout.schema)
-        block = RowBlock(layout, frame.rows[run], matched.numbers, table)
+        block = RowBlock(layout, messages.rows[run], matched.numbers, table)
         return block if certain.all() else block.only(certain)
 
-    def unexpected(self, frame: Frame, finder: NearMissFinder, raw: RawRecords) -> DeadLetterBlock:
-        """The dead letters of a frame whose messages match no definition."""
-        near = finder.find(frame)
-        frame = frame.take(near.rows)
+    def unexpected(self, messages: MessageColumns, finder: NearMissFinder, raw: RawRecords) -> DeadLetterBlock:
+        """The dead letters of messages that match no definition."""
+        near = finder.find(messages)
+        messages = messages.take(near.rows)
         reasons = {
-            "outcome": pa.repeat(pa.scalar("unexpected", pa.string()), len(frame)),
-            "definition": pa.nulls(len(frame), pa.string()),
+            "outcome": pa.repeat(pa.scalar("unexpected", pa.string()), len(messages)),
+            "definition": pa.nulls(len(messages), pa.string()),
             "problems": near.problems,
             "near": near.near,
         }
         return DeadLetterBlock(
-            frame.rows, self._dead_letters(frame, reasons, raw), Counter(unexpected=len(frame)), near.codes
+            messages.rows, self._dead_letters(messages, reasons, raw), Counter(unexpected=len(messages)), near.codes
         )
 
     def invalid(self, invalid: Sequence[InvalidPayload], xids: Sequence[str], raw: RawRecords) -> DeadLetterBlock:
-        """The dead letters of messages of one frame. `xids` are those of the definitions, by number."""
-        frame = invalid[0].matched.frame.take(np.array([message.row for message in invalid], np.int64))
-        outcomes = [message.outcome for message in invalid]
+        """The dead letters of messages of one protocol and mode. `xids` are those of the definitions, by number."""
+        messages = invalid[0].matched.messages.take(np.array([payload.row for payload in invalid], np.int64))
+        outcomes = [payload.outcome for payload in invalid]
         reasons = {
             "outcome": pa.array(outcomes, pa.string()),
-            "definition": pa.array([xids[message.number] for message in invalid], pa.string()),
-            "problems": pa.array([list(map(reason, message.problems)) for message in invalid], PROBLEMS),
-            "near": pa.array([[]] * len(frame), NEAR),
+            "definition": pa.array([xids[payload.number] for payload in invalid], pa.string()),
+            "problems": pa.array([list(map(reason, payload.problems)) for payload in invalid], PROBLEMS),
+            "near": pa.array([[]] * len(messages), NEAR),
         }
-        codes = Counter(code for message in invalid for code in {problem.code for problem in message.problems})
-        return DeadLetterBlock(frame.rows, self._dead_letters(frame, reasons, raw), Counter(outcomes), codes, invalid)
+        codes = Counter(code for payload in invalid for code in {problem.code for problem in payload.problems})
+        return DeadLetterBlock(
+            messages.rows, self._dead_letters(messages, reasons, raw), Counter(outcomes), codes, invalid
+        )
 
-    def _dead_letters(self, frame: Frame, reasons: dict[str, pa.Array], raw: RawRecords) -> pa.Table:
-        """The dead letters of a frame. `reasons` are the columns that say why."""
-        provenance, _ = self._provenance(frame)
+    def _dead_letters(self, messages: MessageColumns, reasons: dict[str, pa.Array], raw: RawRecords) -> pa.Table:
+        """The dead letters of messages. `reasons` are the columns that say why."""
+        provenance, _ = self._provenance(messages)
         columns = {
             **{name: provenance[name] for name in ("_file", "_line", "_index", "_catalogue")},
             "received": provenance["_received"],
             "protocol": provenance["_protocol"],
             "endpoint": provenance["_endpoint"],
-            "raw": raw(frame.rows),
+            "raw": raw(messages.rows),
             **reasons,
         }
         return pa.Table.from_arrays([columns[name] for name in DEAD_LETTER_SCHEMA.names], schema=DEAD_LETTER_SCHEMA)
 
-    def timely(self, frame: Frame) -> Mask:
-        """A mask of the rows of a frame whose receive time is certain."""
-        return frame.once("timely", lambda: self.records.received[1][frame.rows])
+    def timely(self, messages: MessageColumns) -> Mask:
+        """A mask of the messages whose receive time is certain."""
+        return messages.once("timely", lambda: self.records.received[1][messages.rows])
 
-    def _provenance(self, frame: Frame) -> tuple[dict[str, pa.Array], Mask]:
-        """The provenance columns of a frame, and a mask of the rows where they are certain."""
-        count, places = len(frame), pa.array(frame.rows)
+    def _provenance(self, messages: MessageColumns) -> tuple[dict[str, pa.Array], Mask]:
+        """The provenance columns of messages, and a mask of the rows where they are certain."""
+        count, places = len(messages), pa.array(messages.rows)
         times, _ = self.records.received
         return {
             "_file": pa.repeat(pa.scalar(self.file, pa.string()), count),
-            "_line": pa.array(self.numbers[frame.rows], pa.int64()),
+            "_line": pa.array(self.numbers[messages.rows], pa.int64()),
             "_index": pa.repeat(pa.scalar(0, pa.int32()), count),
             "_received": times.take(places),
             "_endpoint": self.records.endpoints.take(places),
-            "_protocol": pa.repeat(pa.scalar(frame.protocol, pa.string()), count),
+            "_protocol": pa.repeat(pa.scalar(messages.protocol, pa.string()), count),
             "_catalogue": pa.repeat(pa.scalar(self.catalogue, pa.string()), count),
-            "_tombstone": pa.array(frame.tombstones),
-        }, self.timely(frame)
+            "_tombstone": pa.array(messages.tombstones),
+        }, self.timely(messages)
 
 
 def _column(
@@ -156,23 +158,23 @@ def _column(
 
 def _attributes(matched: MatchedRows, layout: TableLayout) -> tuple[dict[str, pa.Array], Mask]:
     """The ``ce_`` columns, and a mask of the rows in which they hold the attributes without loss."""
-    frame, exact = matched.frame, np.ones(len(matched), bool)
+    messages, exact = matched.messages, np.ones(len(matched), bool)
     columns: dict[str, pa.Array] = {}
     for column in layout.attributes:
         if name := column.source[1]:
-            values, certain = frame.once((name, column.type), partial(_typed, frame, name, column.type))
+            values, certain = messages.once((name, column.type), partial(_typed, messages, name, column.type))
             columns[name] = matched.pick(values)
             exact &= certain[matched.start : matched.stop]
     if layout.attributes:
-        others = tuple(sorted(frame.attributes.keys() - columns.keys() - {"specversion"}))
-        columns[""] = matched.pick(frame.once(others, partial(_rest, frame, others)))
+        others = tuple(sorted(messages.attributes.keys() - columns.keys() - {"specversion"}))
+        columns[""] = matched.pick(messages.once(others, partial(_rest, messages, others)))
     return columns, exact
 
 
-def _typed(frame: Frame, name: str, type_: pa.DataType) -> tuple[pa.Array, Mask]:
+def _typed(messages: MessageColumns, name: str, type_: pa.DataType) -> tuple[pa.Array, Mask]:
     """An attribute with the type of its column, and a mask of the rows that convert without loss."""
-    column = frame.attributes.get(name)
-    text = pa.nulls(len(frame), pa.string()) if column is None else column.text
+    column = messages.attributes.get(name)
+    text = pa.nulls(len(messages), pa.string()) if column is None else column.text
     missing = mask_of(text.is_null())
     if type_ == pa.string():
         return text, np.ones(len(text), bool)
@@ -187,10 +189,10 @@ def _typed(frame: Frame, name: str, type_: pa.DataType) -> tuple[pa.Array, Mask]
     return pa.nulls(len(text), type_), missing
 
 
-def _rest(frame: Frame, names: Sequence[str]) -> pa.StringArray:
+def _rest(messages: MessageColumns, names: Sequence[str]) -> pa.StringArray:
     """Attributes without a column, as JSON text; null if there are none."""
-    count = len(frame)
-    others = {name: text for name in names if (text := frame.attributes[name].text).null_count < count}
+    count = len(messages)
+    others = {name: text for name in names if (text := messages.attributes[name].text).null_count < count}
     if not others:
         return pa.nulls(count, pa.string())
     present = np.stack([mask_of(text.is_valid()) for text in others.values()])

@@ -40,11 +40,11 @@ from wirebook.definitions.match.outcome import Outcome
 from wirebook.definitions.match.selection import EndpointScope
 from wirebook.landing.chunks import PROBLEM_OUTCOMES, BlockTables, Chunk, Landed, TableBlock, TableInfo
 from wirebook.landing.columns.candidates import CandidateFinder
-from wirebook.landing.columns.events import frame_of_events, frames_of
-from wirebook.landing.columns.frames import Frame
+from wirebook.landing.columns.events import messages_by_mode, messages_of_events
 from wirebook.landing.columns.invalid_payloads import InvalidPayload, invalid_payloads, unsupported_payloads
 from wirebook.landing.columns.json_records import JsonRecords
-from wirebook.landing.columns.match import FrameMatches, MatchedRows, match_frame
+from wirebook.landing.columns.match import MatchedRows, MessageMatches, match_messages
+from wirebook.landing.columns.message_columns import MessageColumns
 from wirebook.landing.columns.near_misses import NearMissFinder
 from wirebook.landing.columns.parquet_records import ParquetRecords
 from wirebook.landing.columns.patterns import Patterns
@@ -227,37 +227,37 @@ class CatalogueEngine:
         """The messages that the column path decides with certainty: matches in blocks of definitions that share a
         layout, and dead letters.
 
-        With `deferred`, the positions of records that match no definition are added to it instead, if a frame has few
-        of them: dead letters of a handful cost as much as those of thousands.
+        With `deferred`, the positions of records that match no definition are added to it instead, if they are few
+        of their kind: dead letters of a handful cost as much as those of thousands.
         """
         if not self.columns or chunk.problem is not None or chunk.numbers is None:
             return
         records, raw = _records(chunk), partial(record_lines, chunk)
         rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
-        for frame, scope in self._frames(chunk, records):
-            matches = self._matches(frame, scope)
+        for messages, scope in self._messages_in_scopes(chunk, records):
+            matches = self._matches(messages, scope)
             yield from self._matched_blocks(rows, matches.matched, raw)
-            unmatched = matches.unmatched[rows.timely(frame)[matches.unmatched]]
+            unmatched = matches.unmatched[rows.timely(messages)[matches.unmatched]]
             if not len(unmatched) or scope.empty:
                 continue
-            if deferred is not None and len(unmatched) * DEFERRED_SHARE <= len(frame):
-                deferred.append(frame.rows[unmatched])
+            if deferred is not None and len(unmatched) * DEFERRED_SHARE <= len(messages):
+                deferred.append(messages.rows[unmatched])
             else:
-                yield rows.unexpected(frame.take(unmatched), self._finder(frame, scope), raw)
+                yield rows.unexpected(messages.take(unmatched), self._finder(messages, scope), raw)
 
     def _matched_blocks(
         self, rows: ColumnRows, matches: Iterator[MatchedRows], raw: RawRecords
     ) -> Iterator[RowBlock | DeadLetterBlock]:
-        """The matches of a frame, and the dead letters of those with invalid payloads."""
+        """The matches, and the dead letters of those with invalid payloads."""
         invalid: list[InvalidPayload] = []
         for run in self._runs(matches):
-            frame = run[0].frame
+            messages = run[0].messages
             _, schema = self._described(run[0])
             if isinstance(schema, Unsupported):
-                invalid += unsupported_payloads(run, schema, rows.timely(frame))
+                invalid += unsupported_payloads(run, schema, rows.timely(messages))
                 continue
             prefixed = self.catalog.options.confluent_prefix
-            payloads = read_payloads(frame, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
+            payloads = read_payloads(messages, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
             for matched in run:
                 layout, _ = self._described(matched)
                 block = rows.block(matched, layout, payloads)
@@ -265,44 +265,46 @@ class CatalogueEngine:
                     yield block
             if schema is not None:
                 definitions = self.catalog.selector.definitions
-                invalid += invalid_payloads(run, payloads, schema, definitions, rows.timely(frame))
+                invalid += invalid_payloads(run, payloads, schema, definitions, rows.timely(messages))
         if invalid:
             yield rows.invalid(invalid, self._xids, raw)
 
-    def _frames(self, chunk: Chunk, records: RecordColumns) -> Iterator[tuple[Frame, EndpointScope]]:
+    def _messages_in_scopes(
+        self, chunk: Chunk, records: RecordColumns
+    ) -> Iterator[tuple[MessageColumns, EndpointScope]]:
         if chunk.file_type == "events" and chunk.lines is not None:
             selector = self.catalog.selector
             scope = selector.default_scope if self.endpoint is None else selector.scopes[self.endpoint]
-            yield frame_of_events(chunk.lines, self.extensions), scope
+            yield messages_of_events(chunk.lines, self.extensions), scope
             return
         scopes, of_record = self._scopes(records)
-        for frame in frames_of(records, self.extensions):
-            numbers = of_record[frame.rows]
+        for messages in messages_by_mode(records, self.extensions):
+            numbers = of_record[messages.rows]
             for number in np.unique(numbers).tolist():
                 scope = scopes[number]
-                if scope is not None and scope.protocol in (None, frame.protocol):
-                    yield frame.take(np.flatnonzero(numbers == number)), scope
+                if scope is not None and scope.protocol in (None, messages.protocol):
+                    yield messages.take(np.flatnonzero(numbers == number)), scope
 
     def _described(self, matched: MatchedRows) -> tuple[TableLayout, CompiledSchema | None]:
         """The layout and the schema that all definitions of some matches share."""
         xid = self._xids[matched.numbers[0]]
         return self.layout(xid), self.catalog.schema_of(self.catalog.definitions[xid])
 
-    def _matches(self, frame: Frame, scope: EndpointScope) -> FrameMatches:
-        patterns, groups = self._patterns(scope, shows_protocol=frame.shows_protocol)
-        key = (id(scope), frame.shows_protocol)
+    def _matches(self, messages: MessageColumns, scope: EndpointScope) -> MessageMatches:
+        patterns, groups = self._patterns(scope, shows_protocol=messages.shows_protocol)
+        key = (id(scope), messages.shows_protocol)
         if key not in self._candidates:
-            index = self.catalog.selector.index(shows_protocol=frame.shows_protocol)
+            index = self.catalog.selector.index(shows_protocol=messages.shows_protocol)
             self._candidates[key] = CandidateFinder(index, patterns.in_scope)
-        return match_frame(frame, self._candidates[key], patterns, groups)
+        return match_messages(messages, self._candidates[key], patterns, groups)
 
-    def _finder(self, frame: Frame, scope: EndpointScope) -> NearMissFinder:
+    def _finder(self, messages: MessageColumns, scope: EndpointScope) -> NearMissFinder:
         """The near misses of a kind of messages, with what it remembers from chunk to chunk."""
-        key = (id(scope), frame.protocol, frame.is_cloudevent, frame.mode)
+        key = (id(scope), messages.protocol, messages.is_cloudevent, messages.mode)
         if key not in self._finders:
             if len(self._finders) >= MAX_FINDERS:
                 self._finders.clear()
-            self._finders[key] = NearMissFinder(self.catalog.selector, scope, frame)
+            self._finders[key] = NearMissFinder(self.catalog.selector, scope, messages)
         return self._finders[key]
 
     def _runs(self, matches: Iterator[MatchedRows]) -> Iterator[list[MatchedRows]]:

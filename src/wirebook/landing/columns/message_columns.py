@@ -1,4 +1,4 @@
-"""Frames: messages of one protocol and mode as columns.
+"""Messages of one protocol and mode as columns.
 
 A row that a column cannot decide is `doubtful`; the reference reads it again.
 
@@ -44,7 +44,7 @@ HIDING: Final = ("MQTT/3.1.1", "NATS")
 
 
 @dataclass(slots=True)
-class Frame:
+class MessageColumns:
     """Messages of one protocol and mode as columns.
 
     Shape: `rows` are positions in the chunk, `places` those in `parts`; each column has one value per row. `payload` is
@@ -123,14 +123,14 @@ class Frame:
         return pc.coalesce(own, self.content_type.text) if self.mode == "binary" else own
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Call `make` once per frame and key, and cache the result."""
+        """Call `make` once per object and key, and cache the result."""
         if key not in self._made:
             self._made[key] = make()
         value: T = self._made[key]
         return value
 
-    def take(self, order: Rows) -> Frame:
-        """The frame with these rows, in this order."""
+    def take(self, order: Rows) -> MessageColumns:
+        """The messages in these rows, in this order."""
         if len(order) == len(self) and (order == np.arange(len(self))).all():
             return self
         return replace(
@@ -147,14 +147,15 @@ class Frame:
         )
 
 
-def split_records(records: RecordColumns) -> Iterator[Frame]:
-    """Frames of the records of a chunk. The reference reads records that are in no frame or doubtful in theirs."""
+def split_records(records: RecordColumns) -> Iterator[MessageColumns]:
+    """The messages of a chunk, by protocol and mode. The reference reads records that are in none of them, or
+    doubtful."""
     for protocol, rows, fields in records.by_protocol():
         yield from _split(protocol, WIRE_COLUMNS[protocol](fields), rows)
 
 
-def _split(protocol: str, parts: WireColumns, rows: Rows) -> Iterator[Frame]:
-    """One frame each for events in binary mode, structured events, and messages that are not events."""
+def _split(protocol: str, parts: WireColumns, rows: Rows) -> Iterator[MessageColumns]:
+    """Events in binary mode, messages that are not events, and structured events."""
     enveloped, structured = _enveloped(parts.content_type)
     claims, sound = _claims(protocol, parts)
     if (binary := ~enveloped & sound).any():
@@ -164,7 +165,7 @@ def _split(protocol: str, parts: WireColumns, rows: Rows) -> Iterator[Frame]:
         yield natives
         if protocol in HIDING:
             yield from _hidden(natives)
-    if structured.any():  # `events.structured_frame` reads attributes and data from the body
+    if structured.any():  # `events.structured_messages` reads attributes and data from the body
         yield replace(_events(protocol, parts, rows).take(np.flatnonzero(structured)), mode="structured")
 
 
@@ -217,12 +218,12 @@ _PATTERNS: Final = {
 }
 
 
-def _events(protocol: str, parts: WireColumns, rows: Rows) -> Frame:
+def _events(protocol: str, parts: WireColumns, rows: Rows) -> MessageColumns:
     """The records as events in binary mode."""
     data_type = parts.content_type
     if protocol == "NATS":
         data_type = parts.attributes.get("datacontenttype", absent(len(parts)))
-    return Frame(
+    return MessageColumns(
         protocol=protocol,
         is_cloudevent=True,
         mode="binary",
@@ -237,13 +238,13 @@ def _events(protocol: str, parts: WireColumns, rows: Rows) -> Frame:
     )
 
 
-def _natives(protocol: str, parts: WireColumns, rows: Rows) -> Frame:
+def _natives(protocol: str, parts: WireColumns, rows: Rows) -> MessageColumns:
     """Messages that are not events. A message is doubtful if only the definition can tell (MQTT 3.1.1, bare NATS)."""
     payload = _payloads(parts.data, protocol)
     doubtful = parts.content_type.doubtful | parts.doubtful
     if protocol in HIDING:
         doubtful |= has_traces(payload)
-    return Frame(
+    return MessageColumns(
         protocol=protocol,
         is_cloudevent=False,
         mode=None,
@@ -264,7 +265,7 @@ def has_traces(payload: pa.BinaryArray) -> Mask:
     return any_of(traces, len(payload))
 
 
-def _hidden(natives: Frame) -> Iterator[Frame]:
+def _hidden(natives: MessageColumns) -> Iterator[MessageColumns]:
     """The doubtful messages, reinterpreted as structured events."""
     headers = natives.parts.sections.get("headers")
     bare = natives.doubtful if headers is None else natives.doubtful & ~headers.owning[natives.places]
