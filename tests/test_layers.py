@@ -104,6 +104,14 @@ def test_imports_point_up_the_list_of_layers(layer: str) -> None:
     assert not imports
 
 
+def test_delta_lake_is_known_to_its_table_format_alone() -> None:
+    inside = SOURCE / "landing" / "tables"
+    parts = [module for module in MODULES if module.parent == inside and module.stem.startswith("delta")]
+    others = set(MODULES) - {*parts, inside / "all_formats.py"}
+    prefix = "wirebook.landing.tables.delta"
+    assert not [(str(m), name) for m in others for name in names_imported(m) if name.startswith(prefix)]
+
+
 def codes_used(module: Path) -> Iterator[str]:
     """The problem codes that a file gives as `code="..."`."""
     for node in ast.walk(ast.parse(module.read_bytes())):

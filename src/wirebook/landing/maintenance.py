@@ -17,7 +17,6 @@ from wirebook.landing.report.show import TableSummary, find_table, in_order
 from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, location_of
 from wirebook.landing.tables.all_formats import FORMATS
-from wirebook.landing.tables.delta_reasons import how_to_mend
 from wirebook.landing.tables.formats import CommitFailed, Upkeep, UpkeepOptions
 from wirebook.landing.tables.layout import DEAD_LETTERS, STAGED
 from wirebook.landing.tables.names import TablePlace
@@ -55,7 +54,9 @@ def maintain(folder: AnyPath, options: UpkeepOptions, tables: Collection[str] = 
             upkeep = table_format.maintain(place, chosen_options)
         except (CommitFailed, OSError) as error:
             message = f"the table '{table.name}' cannot be maintained: {error}"
-            hint = f"{how_to_mend(table.name, str(error)) or 'correct the table'}; then run the command again"
+            hint = (
+                f"{table_format.how_to_mend(table.name, str(error)) or 'correct the table'}; then run the command again"
+            )
             problem = Problem("unwritable-target", message, file=str(place.folder), hint=hint)
             upkeep = Upkeep(table.name, 0, problem=problem)
         yield upkeep

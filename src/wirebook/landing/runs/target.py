@@ -48,7 +48,6 @@ from wirebook.landing.stores.locations import Location, files_in, folders_in, is
 from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
-from wirebook.landing.tables.delta_reasons import how_to_mend
 from wirebook.landing.tables.file_placement import clear_aside, move_aside
 from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableTraits, by_table
 from wirebook.landing.tables.layout import RESOLVED
@@ -428,7 +427,7 @@ class Target:
     def aside_problem(self, table: str, reason: str) -> Problem:
         """The problem of a table that has not taken its files."""
         message = f"the table '{table}' does not take its rows, which are set aside: {reason}"
-        mend = how_to_mend(table, reason) or "correct the table"
+        mend = FORMATS[self.format() or "parquet"].how_to_mend(table, reason) or "correct the table"
         hint = f"{mend}; then run the command again: the rows that are set aside land first"
         return Problem("table-set-aside", message, file=str(TablePlace(self.root, table).folder), hint=hint)
 

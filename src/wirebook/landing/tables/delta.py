@@ -23,7 +23,7 @@ from wirebook.landing.stores.locations import Location, parquet_source, size_and
 from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.delta_append import APPLICATION, LogEnd
 from wirebook.landing.tables.delta_checkpoints import STORAGE, Checkpoints, has_checkpoint
-from wirebook.landing.tables.delta_reasons import short_reason
+from wirebook.landing.tables.delta_reasons import how_to_mend, short_reason
 from wirebook.landing.tables.delta_statistics import file_statistics
 from wirebook.landing.tables.delta_upkeep import maintain_table
 from wirebook.landing.tables.delta_widening import OpenFile, widen_columns
@@ -171,6 +171,9 @@ class DeltaFormat(ParquetFormat):
         table = DeltaTable(str(folder), storage_options=STORAGE)
         paths = pa.table(table.get_add_actions(flatten=True))["path"].to_pylist()
         return sorted(folder / unquote(urlparse(path).path) for path in paths)
+
+    def how_to_mend(self, table: str, reason: str) -> str | None:
+        return how_to_mend(table, reason)
 
     def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:
         """Compact small files, write a checkpoint of the log, and delete files that neither the current version nor

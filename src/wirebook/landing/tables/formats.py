@@ -206,6 +206,9 @@ class TableFormat(Protocol):
     def files(self, place: TablePlace) -> list[Location]:
         """The files that are part of the table, sorted by name, which is batch order."""
 
+    def how_to_mend(self, table: str, reason: str) -> str | None:
+        """What removes the reason of a `CommitFailed`, for a table of this name; None if the reason says it itself."""
+
     def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:
         """Do the upkeep that the format offers. Safe beside runs.
 

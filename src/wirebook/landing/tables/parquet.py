@@ -93,6 +93,9 @@ class ParquetFormat:
             files = [path for path in below if folder in (path.parent, path.parent.parent)]
         return sorted(files, key=lambda path: (path.name, str(path)))
 
+    def how_to_mend(self, table: str, reason: str) -> str | None:  # noqa: ARG002
+        return None
+
     def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:  # noqa: ARG002
         """Nothing: a folder has no transactions in which files could be replaced."""
         return Upkeep(place.name, len(self.files(place)))
