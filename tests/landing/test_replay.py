@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from tests.landing.deleted_rows import delete_from_delta, delete_from_iceberg
+from tests.landing.test_table_formats import iceberg_table
 from wirebook.definitions.match.options import MatchOptions
 from wirebook.landing.report.show import tables_in
 from wirebook.landing.runs.dead_letters import LandedMessages
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Target
+from wirebook.landing.sources.lines import Sizes
 from wirebook.problems import WirebookError
 
 BAD = {"unknown": ["a", "b"]}
@@ -194,3 +198,114 @@ def test_kill_at_each_point_loses_and_duplicates_nothing(dead: Any, point: str, 
     resolved = Counter(row["_catalogue"] for row in dead.rows("resolved"))
     assert resolved == ({"old": 16, "new": 16} if begun else {"new": 32})
     assert len(set(places(dead, "resolved"))) == 32
+
+
+# -- deleted ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+def lake(request: pytest.FixtureRequest, workspace: Any) -> Any:
+    """20 messages for `a` and 10 dead letters for `b` in a file each."""
+    workspace.settings.table_format = request.param
+    for name in ("one", "two"):
+        line = b'{"protocol":"X","t":"%%s","from":"%s"}\n' % name.encode()
+        workspace.write(name, b"".join(line % b"aab"[i % 3 : i % 3 + 1] for i in range(15)))
+    workspace.land(engine={"unknown": ["b"]}, batch_bytes=1)
+    return workspace
+
+
+def landed_lines(workspace: Any) -> list[tuple[str, int]]:
+    rows = workspace.rows("b") if (workspace.to / "b").is_dir() else []
+    return sorted((row.get("_file") or row["_source_file"], row["_line"]) for row in rows)
+
+
+def delete_rows(lake: Any, *lines: int) -> None:
+    """Delete dead letters of the file `one` as `deltalake` and PyIceberg do: the rest is written to a new file."""
+    if lake.settings.table_format == "delta":
+        from deltalake import DeltaTable
+
+        condition = f"_file = 'one' AND _line IN ({', '.join(map(str, lines))})"
+        DeltaTable(str(lake.to / "dead_letters")).delete(condition)
+    else:
+        from pyiceberg.expressions import And, EqualTo, In
+
+        iceberg_table(lake.to, "dead_letters").delete(And(EqualTo("_source_file", "one"), In("_line", set(lines))))
+
+
+def test_deletion_vectors_of_delta_tables_are_applied(workspace: Any) -> None:
+    workspace.settings.table_format = "delta"
+    workspace.write("one", b'{"protocol":"X","t":"b"}\n' * 12)
+    workspace.land(engine={"unknown": ["b"]})
+    delete_from_delta(workspace.to / "dead_letters", 0, 5, 11)
+    assert counts(workspace.replay(dry_run=True)) == (9, 9, 0, 0)
+    assert counts(workspace.replay()) == (9, 9, 0, 0)
+    assert [line for _, line in landed_lines(workspace)] == [2, 3, 4, 5, 7, 8, 9, 10, 11]
+    assert counts(workspace.replay()) == (0, 0, 0, 9)
+
+
+def test_deletion_vectors_apply_to_all_row_groups(workspace: Any) -> None:
+    workspace.settings.table_format = "delta"
+    workspace.write("one", b'{"protocol":"X","t":"b"}\n' * 12)
+    workspace.land(engine={"unknown": ["b"]})
+    [file] = (workspace.to / "dead_letters").glob("*.parquet")
+    pq.write_table(pq.read_table(file), file, row_group_size=5)
+    delete_from_delta(workspace.to / "dead_letters", 4, 5, 10)
+    assert counts(workspace.replay(sizes=Sizes(chunk=1))) == (9, 9, 0, 0)
+    assert [line for _, line in landed_lines(workspace)] == [1, 2, 3, 4, 7, 8, 9, 10, 12]
+
+
+def test_unreadable_deletion_vector_is_refused(workspace: Any) -> None:
+    workspace.settings.table_format = "delta"
+    workspace.write("one", b'{"protocol":"X","t":"b"}\n' * 12)
+    workspace.land(engine={"unknown": ["b"]})
+    delete_from_delta(workspace.to / "dead_letters", 1)
+    last = max((workspace.to / "dead_letters" / "_delta_log").glob("*.json"))
+    last.write_text(last.read_text().replace('"pathOrInlineDv": "', '"pathOrInlineDv": "00000'))
+    check_refused(workspace, "REORG TABLE dead_letters APPLY (PURGE)")
+
+
+@pytest.mark.parametrize("equality", [False, True])
+def test_delete_files_of_iceberg_tables_are_refused(workspace: Any, equality: bool) -> None:
+    workspace.settings.table_format = "iceberg"
+    workspace.write("one", b'{"protocol":"X","t":"b"}\n' * 12)
+    workspace.land(engine={"unknown": ["b"]})
+    delete_from_iceberg(iceberg_table(workspace.to, "dead_letters"), 3, equality=equality)
+    check_refused(
+        workspace,
+        "CALL wirebook.system.rewrite_data_files(table => 'wirebook.dead_letters', options => "
+        "map('rewrite-all', 'true', 'remove-dangling-deletes', 'true'))",
+    )
+
+
+def files_of(workspace: Any) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in workspace.to.rglob("*") if path.is_file() and path.name != "lock"}
+
+
+def check_refused(workspace: Any, statement: str) -> None:
+    before = files_of(workspace)
+    for dry_run in (True, False):
+        with pytest.raises(WirebookError) as caught:
+            workspace.replay(dry_run=dry_run)
+        [problem] = caught.value.problems
+        assert (problem.code, problem.file) == ("unreadable-deletions", str(workspace.to / "dead_letters"))
+        assert statement in (problem.hint or "")
+        assert files_of(workspace) == before
+    workspace.write("two", b'{"protocol":"X","t":"a"}\n')
+    assert workspace.land().landed == 1
+
+
+def test_deleted_dead_letters_of_a_killed_replay_do_not_land(lake: Any) -> None:
+    lake.die("begun", run="replay")
+    delete_rows(lake, 3, 6)
+    lake.land(engine={"unknown": ["b"]})
+    assert landed_lines(lake) == []
+    assert counts(lake.replay()) == (8, 8, 0, 0)
+    assert landed_lines(lake) == [("one", 9), ("one", 12), ("one", 15), *(("two", line) for line in (3, 6, 9, 12, 15))]
+
+
+def test_deleting_resolved_dead_letters_keeps_no_others_from_landing(lake: Any) -> None:
+    lake.write("three", b'{"protocol":"X","t":"c"}\n' * 4)
+    lake.land(engine={"unknown": ["b", "c"]})
+    assert lake.replay(engine={"unknown": ["c"]}).landed == 10
+    delete_rows(lake, 3, 6, 9, 12, 15)
+    assert counts(lake.replay()) == (4, 4, 0, 5)

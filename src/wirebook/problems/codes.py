@@ -312,6 +312,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("unwritable-target", ERROR, "the target folder cannot be written"),
     ("table-set-aside", ERROR, "a table does not take its rows, which land once it is corrected"),
     ("broken-target", ERROR, "a file in the target's _wirebook folder cannot be read"),
+    ("unreadable-deletions", ERROR, "replay cannot tell which dead letters another program has deleted"),
     ("not-receivable", ERROR, "messages of the endpoint cannot be received"),
     ("incomplete-endpoint", ERROR, "the endpoint does not state what is required to receive its messages"),
     ("no-target", ERROR, "the folder has no tables"),

@@ -8,8 +8,8 @@ Spec: docs/land.md#replay; docs/decisions/0058
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -24,7 +24,8 @@ from wirebook.landing.sources.dataframes import are_events
 from wirebook.landing.sources.lines import Sizes
 from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location, parquet_source, source_location
-from wirebook.landing.tables.layout import RESOLVED, RESOLVED_SCHEMA
+from wirebook.landing.tables.evolution import conform
+from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, RESOLVED, RESOLVED_SCHEMA
 
 __all__ = ["DeadLetterRecords", "MessageTwice", "ReplaySelection", "read_dead_letters", "resolve"]
 
@@ -48,7 +49,8 @@ class ReplaySelection:
     Shape: `codes` and `definitions` select dead letters (empty: all). `resolved` are the files that list dead letters
     which have landed since. `events` are source files that hold events, `captures` those that hold captures (None: all
     others); the records of any other source are told by their content. `file` is the name of the
-    column `_file` in the table format.
+    column `_file` in the table format. `deleted` has the positions of rows that are no longer in the table, by name of
+    file.
     """
 
     codes: Set[str]
@@ -57,6 +59,7 @@ class ReplaySelection:
     events: Set[str]
     captures: Set[str] | None = None
     file: str = "_file"
+    deleted: Mapping[str, pa.Int64Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +88,21 @@ def read_dead_letters(split: FileSplit, selection: ReplaySelection, sizes: Sizes
 
     Raises: OSError
     """
+    deleted = selection.deleted.get(split.file.rpartition("/")[2])
     with pq.ParquetFile(parquet_source(source_location(split.path)), read_dictionary=["raw"]) as file:
+        position = sum(file.metadata.row_group(group).num_rows for group in range(split.start))
         for group in range(split.start, split.end):
             metadata = file.metadata.row_group(group)
             at_a_time = min(max(sizes.chunk * metadata.num_rows // max(metadata.total_byte_size, 1), 1), MAX_ROWS)
             for batch in file.iter_batches(at_a_time, row_groups=[group], columns=[selection.file, *COLUMNS[1:]]):
                 table = pa.Table.from_batches([batch]).rename_columns({selection.file: "_file"})
+                position += len(table)
+                if deleted is not None:
+                    own = np.arange(position - len(table), position)
+                    table = table.filter(pa.array(~np.isin(own, deleted.to_numpy(), assume_unique=True)))
+                # Another program may have written the file, with types such as string_view.
+                types = {name: DEAD_LETTER_SCHEMA.field(name).type for name in COLUMNS} | {"raw": table["raw"].type}
+                table = conform(table, pa.schema(types))
                 table = table.filter(pa.array(_is_chosen(table, selection))).combine_chunks()
                 is_event = _are_events(table, selection)
                 for file_type, mask in (("capture", ~is_event), ("events", is_event)):

@@ -61,6 +61,7 @@ def _replay_selection(run: Run, pending: PendingBatch) -> ReplaySelection | None
         events=events,
         captures=frozenset(ledger.keys() - events) if run.history.has_frames else None,
         file=run.table_format.column("_file"),
+        deleted=run.target.deleted_dead_letters(),
     )
 
 

@@ -50,6 +50,9 @@ def _recover(run: Run) -> None:
     if pending.frame:  # nothing of it is committed; its caller lands it once more
         run.target.abandon(pending.batch)
         return
+    if pending.chosen and not run.target.can_go_on(pending):  # nothing of it is committed
+        run.target.abandon(pending.batch)
+        return
     if pending.chosen:
         batch = RunningBatch.resume(run, pending)
         batch.commit(batch.run_tasks(pending.tasks))

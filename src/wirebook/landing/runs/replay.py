@@ -49,11 +49,13 @@ def replay_dead_letters(
 
     The endpoint and match options of the original landing apply, unless `settings` override them.
 
-    Raises: no-target, unknown-code, unknown-endpoint, target-locked, unwritable-target, broken-target, not-conserved
+    Raises: no-target, unknown-code, unknown-endpoint, target-locked, unreadable-deletions, unwritable-target,
+    broken-target, not-conserved
     """
     _check(target, chosen)
     with open_run(settings, target, catalogue) as run:
         before = run.report.read
+        deleted = sum(map(len, target.deleted_dead_letters().values()))
         splits = list(_splits(target, settings))
         for pinned in dict.fromkeys(pinned for pinned, _ in splits):
             if pinned.endpoint is not None:
@@ -61,8 +63,9 @@ def replay_dead_letters(
         if settings.progress:
             settings.progress.begin(sum(split.weight for _, split in splits))
         resolved: int = sum(pq.read_metadata(parquet_source(path)).num_rows for path in target.resolved())
-        dead_letters = sum(split.last for _, split in splits)
-        if dead_letters > resolved:
+        dead_letters = sum(split.last for _, split in splits) - deleted
+        # Some of the resolved ones may have been deleted from the table of dead letters.
+        if dead_letters > resolved or dead_letters < run.history.rows.get(DEAD_LETTERS, 0):
             _replay(run, chosen, splits)
         run.report.skipped = dead_letters - (run.report.read - before)
         target.wait()

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.runs.history import History
@@ -50,7 +51,7 @@ from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.file_placement import clear_aside, move_aside
 from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableTraits, by_table
-from wirebook.landing.tables.layout import RESOLVED
+from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED
 from wirebook.landing.tables.names import TablePlace, levels_above
 from wirebook.landing.tables.settings import TableSettings
 from wirebook.problems import Problem, WirebookError
@@ -177,6 +178,26 @@ class Target:
     def resolved(self) -> list[Location]:
         """The files that list dead letters which have landed since."""
         return FORMATS[self.format() or "parquet"].files(TablePlace(self.root, RESOLVED))
+
+    def deleted_dead_letters(self) -> dict[str, pa.Int64Array]:
+        """The positions of dead letters that another program has deleted while their files stayed, by name of file.
+
+        Raises: unreadable-deletions
+        """
+        return FORMATS[self.format() or "parquet"].deleted_rows(TablePlace(self.root, DEAD_LETTERS))
+
+    def can_go_on(self, replay: PendingBatch) -> bool:
+        """Whether the dead letters of an unfinished replay are still in the files that it was begun with: another
+        program may have deleted some since."""
+        current = FORMATS[replay.format].files(TablePlace(self.root, DEAD_LETTERS))
+        read = {split.file.rpartition("/")[2] for task in replay.tasks for split in task}
+        if not read <= {file.name for file in current}:
+            return False
+        try:
+            self.deleted_dead_letters()
+        except WirebookError:
+            return False
+        return True
 
     def record_stream(self, query: str, figures: Mapping[str, Any]) -> None:
         """Record the figures of the last batch of a streaming query. Only this query writes its record.

@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote, urlparse
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from wirebook.landing.stores.locations import Location, parquet_source, size_and_time
@@ -42,6 +43,7 @@ from wirebook.landing.tables.formats import (
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.parquet import ParquetFormat, SummarisedParquetWriter
 from wirebook.landing.tables.partitions import NO_DAY, DayPartition, day_in_name
+from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ __all__ = ["DeltaFormat"]
 
 GUARDS: Final = {"delta.invariants", "delta.generationExpression"}
 """Metadata of columns whose values must be checked or computed."""
+DELETION_VECTORS: Final = "deletionVectors"
+"""The table feature with which files of the log mark single rows of data files as deleted."""
 CONSTRAINT: Final = "delta.constraints."
 NOT_OURS: Final = "it was not made by Wirebook. Name it in the settings of tables, so that the rows are added to it"
 
@@ -171,6 +175,28 @@ class DeltaFormat(ParquetFormat):
         table = DeltaTable(str(folder), storage_options=STORAGE)
         paths = pa.table(table.get_add_actions(flatten=True))["path"].to_pylist()
         return sorted(folder / unquote(urlparse(path).path) for path in paths)
+
+    def deleted_rows(self, place: TablePlace) -> dict[str, pa.Int64Array]:
+        """Those of deletion vectors."""
+        from deltalake import DeltaTable  # noqa: PLC0415
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+        folder = place.folder
+        if not DeltaTable.is_deltatable(str(folder), STORAGE):
+            return {}
+        try:
+            table = DeltaTable(str(folder), storage_options=STORAGE)
+            if DELETION_VECTORS not in (table.protocol().reader_features or ()):
+                return {}
+            vectors = pa.table(table.deletion_vectors())
+        except (DeltaError, OSError) as error:
+            message = f"the deletion vectors of the table '{place.name}' cannot be read: {short_reason(error)}"
+            hint = f"remove the deleted rows from the files with Spark (`REORG TABLE {place.name} APPLY (PURGE)`)"
+            raise WirebookError(Problem("unreadable-deletions", message, file=str(folder), hint=hint)) from error
+        return {
+            unquote(path.rpartition("/")[2]): pc.indices_nonzero(pc.invert(kept.values)).cast(pa.int64())
+            for path, kept in zip(vectors["filepath"].to_pylist(), vectors["selection_vector"], strict=True)
+        }
 
     def how_to_mend(self, table: str, reason: str) -> str | None:
         return how_to_mend(table, reason)

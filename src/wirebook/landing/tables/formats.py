@@ -206,6 +206,13 @@ class TableFormat(Protocol):
     def files(self, place: TablePlace) -> list[Location]:
         """The files that are part of the table, sorted by name, which is batch order."""
 
+    def deleted_rows(self, place: TablePlace) -> dict[str, pa.Int64Array]:
+        """The positions of rows that are in files of the table and have been deleted from it by other files, in
+        ascending order, by name of file. Wirebook itself deletes none.
+
+        Raises: unreadable-deletions, OSError, CommitFailed, iceberg-catalog-failed
+        """
+
     def how_to_mend(self, table: str, reason: str) -> str | None:
         """What removes the reason of a `CommitFailed`, for a table of this name; None if the reason says it itself."""
 

@@ -134,6 +134,24 @@ class IcebergFormat(ParquetFormat):
         with catalog_failures(table.catalog.name):
             return sorted(_location(task.file.file_path) for task in table.scan().plan_files())
 
+    def deleted_rows(self, place: TablePlace) -> dict[str, pa.Int64Array]:
+        """None, or a problem: PyIceberg applies delete files only while it reads rows, and only some kinds of them."""
+        table = _load(place)
+        if table is None:
+            return {}
+        try:
+            has_deletes = any(task.delete_files for task in table.scan().plan_files())
+        except ValueError:  # equality deletes
+            has_deletes = True
+        if not has_deletes:
+            return {}
+        catalog, *levels = full_name(place)
+        message = f"the table '{place.name}' has rows that another program has deleted by delete files only"
+        options = "map('rewrite-all', 'true', 'remove-dangling-deletes', 'true')"
+        call = f"CALL {catalog}.system.rewrite_data_files(table => '{'.'.join(levels)}', options => {options})"
+        hint = f"remove the deleted rows from the data files with Spark (`{call}`); then run the command again"
+        raise WirebookError(Problem("unreadable-deletions", message, file=str(place.folder), hint=hint))
+
     def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:
         """Compact small files, expire snapshots that have not been current since the retention, and delete files that
         no other snapshot has, those of killed runs among them.

@@ -93,6 +93,10 @@ class ParquetFormat:
             files = [path for path in below if folder in (path.parent, path.parent.parent)]
         return sorted(files, key=lambda path: (path.name, str(path)))
 
+    def deleted_rows(self, place: TablePlace) -> dict[str, pa.Int64Array]:  # noqa: ARG002
+        """None: a folder has nothing but files of rows."""
+        return {}
+
     def how_to_mend(self, table: str, reason: str) -> str | None:  # noqa: ARG002
         return None
 
