@@ -272,7 +272,7 @@ def test_delete_files_of_iceberg_tables_are_refused(workspace: Any, equality: bo
     delete_from_iceberg(iceberg_table(workspace.to, "dead_letters"), 3, equality=equality)
     check_refused(
         workspace,
-        "CALL wirebook.system.rewrite_data_files(table => 'wirebook.dead_letters', options => "
+        "CALL wirebook.system.rewrite_data_files(table => 'wirebook.wirebook.dead_letters', options => "
         "map('rewrite-all', 'true', 'remove-dangling-deletes', 'true'))",
     )
 

@@ -37,6 +37,7 @@ from wirebook.cli.output import (
     print_event,
     print_json,
     print_note,
+    print_problems,
     print_table,
     printable,
 )
@@ -45,13 +46,13 @@ from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import capture_path, check_standard_input, load_catalog_to_land, load_catalogue_for_run
 from wirebook.core.collector import collect_seldom
 from wirebook.core.counting import counted
+from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirebook.landing.report.show import TableSummary
     from wirebook.landing.runs.settings import CommittedBatch
-    from wirebook.problems import Problem
 
 DESCRIPTIONS = {
     "repeated": "events that had landed before",
@@ -226,13 +227,15 @@ def show(
     table: Annotated[str | None, typer.Argument(help="Name of a table. Default: list all tables.")] = None,
     rows: Annotated[int, typer.Option(help="Number of rows to show.", min=0)] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-) -> None:
-    """Show the tables of a folder, or the columns and first rows of one table."""
+) -> int:
+    """Show the tables of a folder, or the columns and first rows of one table.
+
+    If a table cannot be read, the others are still listed, and the exit code is 2.
+    """
     from wirebook.landing.report.show import find_table, first_rows, tables_in  # noqa: PLC0415
 
     if table is None:
-        _print_tables(folder, tables_in(folder), as_json=as_json)
-        return
+        return _print_tables(folder, tables_in(folder), as_json=as_json)
     summary = find_table(tables_in(folder, with_staging=True), table)
     first = first_rows(summary, rows)
     if as_json:
@@ -243,21 +246,33 @@ def show(
     else:
         content = summary.definition or DESCRIPTIONS.get(summary.name, "messages that did not land")
         print_rows(first, title=f"{summary.name}: {counted(summary.rows, 'row')} of {content}")
+    return OK
 
 
-def _print_tables(folder: str, tables: Sequence[TableSummary], *, as_json: bool) -> None:
-    """Print the list of the tables, with a column of staged rows if there are any."""
+def _print_tables(folder: str, listed: Sequence[TableSummary], *, as_json: bool) -> int:
+    """Print the list of the tables, with a column of staged rows if there are any, and the problems of those that
+    cannot be read."""
+    tables, problems = [], list[Problem]()
+    for table in listed:
+        try:
+            table.check_rows()
+        except WirebookError as error:
+            problems += error.problems
+        else:
+            tables.append(table)
     has_staged = any(table.staged for table in tables)
     if as_json:
         summaries = {table.name: {"definition": table.definition, "rows": table.rows} for table in tables}
         for table in tables:
             if table.staged:
                 summaries[table.name]["staged"] = table.staged
-        print_json({"tables": summaries})
-        return
-    rows = [(table.name, table.definition, table.rows, table.staged)[: 3 + has_staged] for table in tables]
-    print_table(("table", "definition", "rows", "staged")[: 3 + has_staged], rows)
-    print_note(f"To show the first rows of a table: wirebook show {folder} TABLE")
+        print_json({"tables": summaries, "problems": [problem.to_dict() for problem in problems]})
+    else:
+        rows = [(table.name, table.definition, table.rows, table.staged)[: 3 + has_staged] for table in tables]
+        print_table(("table", "definition", "rows", "staged")[: 3 + has_staged], rows)
+        print_note(f"To show the first rows of a table: wirebook show {folder} TABLE")
+    print_problems(problems)
+    return CANNOT_RUN if problems else OK
 
 
 def print_rows(rows: pa.Table, *, title: str | None = None) -> None:

@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from wirebook.cli.exit_codes import CANNOT_RUN, OK
 from wirebook.cli.options import TablesArgument
+from wirebook.cli.output import print_problems
 
 
 class SqlDialect(StrEnum):
@@ -24,9 +26,15 @@ def views(
     folder: TablesArgument,
     tables: Annotated[list[str] | None, typer.Argument(help="Names of tables, or XIDs. Default: all tables.")] = None,
     dialect: Annotated[SqlDialect, typer.Option(help="SQL dialect.")] = SqlDialect.DUCKDB,
-) -> None:
-    """Print a CREATE VIEW statement for each table, with its current columns and its staged rows."""
-    from wirebook.spark.views import view_statements  # noqa: PLC0415 (pyarrow)
+) -> int:
+    """Print a CREATE VIEW statement for each table, with its current columns and its staged rows.
 
-    for statement in view_statements(folder, dialect.value, tables or ()):
+    If a table cannot be read, the others still have statements, and the exit code is 2.
+    """
+    from wirebook.spark.views import view_statements_and_problems  # noqa: PLC0415 (pyarrow)
+
+    statements, problems = view_statements_and_problems(folder, dialect.value, tables or ())
+    for statement in statements:
         print(f"{statement};\n")
+    print_problems(problems)
+    return CANNOT_RUN if problems else OK

@@ -318,6 +318,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("no-target", ERROR, "the folder has no tables"),
     ("unknown-batch", ERROR, "the target has no such batch"),
     ("unknown-table", ERROR, "the target has no such table"),
+    ("unreadable-table", ERROR, "a table cannot be read"),
     ("format-differs", ERROR, "the tables of the target have another format"),
     ("table-settings", ERROR, "the settings of tables are not valid, or contradict the tables of the target"),
     ("iceberg-catalog-differs", ERROR, "the Iceberg tables of the target are in another catalogue or namespace"),

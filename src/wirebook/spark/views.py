@@ -44,7 +44,7 @@ from wirebook.spark.hadoop import hadoop_url
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["table", "view_statements"]
+__all__ = ["table", "view_statements", "view_statements_and_problems"]
 
 ROW: Final = "_row"
 MAX_TASKS: Final = 200
@@ -148,16 +148,39 @@ def view_statements(folder: str | PathLike[str], dialect: str, tables: Collectio
     `dialect` is ``duckdb`` or ``spark``. Paths are absolute, and URLs are those of the dialect. DuckDB views of Iceberg
     tables show the current snapshot.
 
+    Raises: WirebookError (no-target, missing-extra, unknown-table, unreadable-table)
+    """
+    statements, problems = view_statements_and_problems(folder, dialect, tables)
+    if problems:
+        raise WirebookError(*problems)
+    return statements
+
+
+def view_statements_and_problems(
+    folder: str | PathLike[str], dialect: str, tables: Collection[str] = ()
+) -> tuple[list[str], list[Problem]]:
+    """The statements as `view_statements` returns them, without those of tables that cannot be read, and the problems
+    of these tables.
+
     Raises: WirebookError (no-target, missing-extra, unknown-table)
     """
     views = Views(location_of(folder))
     selected = [find_table(views.tables.values(), name) for name in tables] or [
         field for field in views.tables.values() if field.name != STAGED
     ]
-    if any(field.staged for field in selected):
-        selected.insert(0, views.tables[STAGED])
+    staging = views.tables.get(STAGED)
+    if staging and (staging.problem or any(field.staged for field in selected)):
+        selected.insert(0, staging)
     make = views.in_spark if dialect == "spark" else views.in_duckdb
-    return list(dict.fromkeys(statement for field in selected for statement in make(field)))
+    statements: dict[str, None] = {}
+    problems: list[Problem] = []
+    for summary in selected:
+        try:
+            summary.check()
+            statements |= dict.fromkeys(make(summary))
+        except WirebookError as error:
+            problems += error.problems
+    return list(statements), problems
 
 
 def table(spark: SparkSession, folder: str | PathLike[str], name: str) -> DataFrame:
@@ -170,10 +193,11 @@ def table(spark: SparkSession, folder: str | PathLike[str], name: str) -> DataFr
     connector is needed. Those in an object store are read by the Python workers, whole, with the credentials of their
     environment.
 
-    Raises: WirebookError (no-target, missing-extra, unknown-table)
+    Raises: WirebookError (no-target, missing-extra, unknown-table, unreadable-table)
     """
     tables = {field.name: field for field in tables_in(location_of(folder), with_staging=True)}
     summary = find_table(tables.values(), name)
+    summary.check()
     schema = _schema_of(summary)
     frames = [_read(spark, summary.files, schema)] if summary.files else []
     if summary.staged:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 
@@ -15,7 +16,7 @@ from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, Location, location_of, parquet_source
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import conform
-from wirebook.landing.tables.formats import TableFormat
+from wirebook.landing.tables.formats import CommitFailed, TableFormat
 from wirebook.landing.tables.layout import NO_DEFINITION, STAGED
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import DayPartition
@@ -31,7 +32,7 @@ class TableSummary:
 
     Shape: `definition` is None for the tables in `NO_DEFINITION`. `schema` is None for the schema of the files; older
     files may lack columns. `day` is the partition. `staged` of the rows are in `staged_files`, the files of the staging
-    table.
+    table. `problem` is why the list of its files cannot be read.
     """
 
     name: str
@@ -41,21 +42,43 @@ class TableSummary:
     staged: int = 0
     day: DayPartition | None = None
     staged_files: tuple[Location, ...] = ()
+    problem: Problem | None = None
 
     @cached_property
     def rows(self) -> int:
         """The number of rows.
 
         Cost: reads the footer of every file.
+        Raises: unreadable-table
         """
-        counts: Iterator[int] = (pq.read_metadata(parquet_source(file)).num_rows for file in self.files)
-        return sum(counts) + self.staged
+        self.check()
+        with self.reading():
+            counts: Iterator[int] = (pq.read_metadata(parquet_source(file)).num_rows for file in self.files)
+            return sum(counts) + self.staged
+
+    def check_rows(self) -> None:
+        """Read what `rows` reads. Raises: unreadable-table"""
+        _ = self.rows
+
+    def check(self) -> None:
+        """Raises: unreadable-table"""
+        if self.problem is not None:
+            raise WirebookError(self.problem)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Convert the exceptions of reading the files. Raises: unreadable-table"""
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            raise WirebookError(_unreadable(self.name, None, error)) from error
 
 
 def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSummary]:
     """The tables of a target folder by name, those without a definition last.
 
-    Staged rows count for their tables. The staging table itself is included only with `with_staging`.
+    Staged rows count for their tables. The staging table itself is included only with `with_staging`, or if it cannot
+    be read. A table that cannot be read has a `problem`.
 
     Cost: lists the files of every table, and reads one column of the staging table.
     Raises: no-target, missing-extra
@@ -66,14 +89,18 @@ def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSumma
     known = target.tables()
     table_format = FORMATS[target.format() or "parquet"]
     table_format.check(root)
-    staged_files = tuple(table_format.files(TablePlace(root, STAGED)))
-    staged = rows_by_table(staged_files)
-    matching = (
-        _summary(TablePlace(root, name), known.get(name), table_format, staged.get(name, 0), staged_files)
-        for name in in_order(known.keys() | staged.keys())
+    staging = _summary(TablePlace(root, STAGED), known.get(STAGED), table_format)
+    try:
+        with staging.reading():
+            staged = rows_by_table(staging.files)
+    except WirebookError as error:
+        staging, staged = replace(staging, problem=error.problems[0]), {}
+    others = (
+        _summary(TablePlace(root, name), known.get(name), table_format, staged.get(name, 0), staging.files)
+        for name in in_order((known.keys() | staged.keys()) - {STAGED})
     )
-    selected = (table for table in matching if table.name != STAGED or with_staging)
-    return [table for table in selected if table.files or table.staged]
+    tables = [*others, *([staging] if with_staging or staging.problem else [])]
+    return [table for table in tables if table.files or table.staged or table.problem]
 
 
 def in_order(names: Collection[str]) -> list[str]:
@@ -86,12 +113,25 @@ def _summary(
     place: TablePlace,
     entry: TableEntry | None,
     table_format: TableFormat,
-    staged: int,
-    staged_files: tuple[Location, ...],
+    staged: int = 0,
+    staged_files: tuple[Location, ...] = (),
 ) -> TableSummary:
-    files = tuple(table_format.files(place))
+    files: tuple[Location, ...] = ()
+    problem = None
+    try:
+        files = tuple(table_format.files(place))
+    except (CommitFailed, OSError) as error:
+        problem = _unreadable(place.name, table_format.how_to_mend(place.name, str(error)), error, place.folder)
     definition, schema, day = (entry.xid, entry.schema, entry.traits.day) if entry else (None, None, None)
-    return TableSummary(place.name, definition, files, schema, staged, day, staged_files if staged else ())
+    return TableSummary(place.name, definition, files, schema, staged, day, staged_files if staged else (), problem)
+
+
+def _unreadable(table: str, mend: str | None, error: Exception, folder: Location | None = None) -> Problem:
+    message = f"the table '{table}' cannot be read: {error}"
+    if table == STAGED:
+        message += "; the staged rows of other tables are missing"
+    hint = f"{mend or 'restore its missing or damaged files, or correct the table'}; then run the command again"
+    return Problem("unreadable-table", message, file=None if folder is None else str(folder), hint=hint)
 
 
 def find_table(tables: Iterable[TableSummary], name: str) -> TableSummary:
@@ -109,7 +149,10 @@ def find_table(tables: Iterable[TableSummary], name: str) -> TableSummary:
 
 
 def first_rows(table: TableSummary, count: int) -> pa.Table:
-    """The first rows of a table, staged ones first, then oldest batch first."""
+    """The first rows of a table, staged ones first, then oldest batch first.
+
+    Raises: unreadable-table
+    """
     parts: list[pa.Table] = []
     schema = table.schema
     for rows in pieces_of(table, max(count, 1)):
@@ -122,10 +165,15 @@ def first_rows(table: TableSummary, count: int) -> pa.Table:
 
 
 def pieces_of(table: TableSummary, size: int = 1 << 16) -> Iterator[pa.Table]:
-    """The rows of a table in pieces, staged ones first, each piece with the columns of its file."""
-    if table.schema is not None:
-        yield from read_staged(table.staged_files, table.name, table.schema)
-    for file in table.files:
-        with pq.ParquetFile(parquet_source(file)) as parquet:
-            for batch in parquet.iter_batches(size):
-                yield pa.Table.from_batches([batch]).replace_schema_metadata()
+    """The rows of a table in pieces, staged ones first, each piece with the columns of its file.
+
+    Raises: unreadable-table
+    """
+    table.check()
+    with table.reading():
+        if table.schema is not None:
+            yield from read_staged(table.staged_files, table.name, table.schema)
+        for file in table.files:
+            with pq.ParquetFile(parquet_source(file)) as parquet:
+                for batch in parquet.iter_batches(size):
+                    yield pa.Table.from_batches([batch]).replace_schema_metadata()

@@ -108,7 +108,7 @@ def _splits(target: Target, settings: RunSettings) -> Iterator[tuple[PinnedSetti
         written |= {file.name: pinned for file in manifest.files if file.table == DEAD_LETTERS}
     place, table_format = TablePlace(target.root, DEAD_LETTERS), FORMATS[target.format() or "parquet"]
     # The other formats may have rewritten the files that the manifests name.
-    paths = [place.folder / name for name in written] if table_format.name == "parquet" else table_format.files(place)
+    paths = [place.folder / name for name in written] if table_format.name == "parquet" else target.dead_letters()
     for path in paths:
         yield from ((_pinned(path, written), split) for split in _splits_of(path))
 

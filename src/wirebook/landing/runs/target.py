@@ -176,28 +176,40 @@ class Target:
         return self.history().format
 
     def resolved(self) -> list[Location]:
-        """The files that list dead letters which have landed since."""
-        return FORMATS[self.format() or "parquet"].files(TablePlace(self.root, RESOLVED))
+        """The files that list dead letters which have landed since. Raises: broken-target"""
+        return self._files(RESOLVED)
+
+    def dead_letters(self) -> list[Location]:
+        """The files of dead letters. Raises: broken-target"""
+        return self._files(DEAD_LETTERS)
+
+    def _files(self, table: str) -> list[Location]:
+        place = TablePlace(self.root, table)
+        try:
+            return FORMATS[self.format() or "parquet"].files(place)
+        except (CommitFailed, OSError) as error:
+            raise WirebookError(broken_target(place.folder, error)) from error
 
     def deleted_dead_letters(self) -> dict[str, pa.Int64Array]:
         """The positions of dead letters that another program has deleted while their files stayed, by name of file.
 
-        Raises: unreadable-deletions
+        Raises: unreadable-deletions, broken-target
         """
-        return FORMATS[self.format() or "parquet"].deleted_rows(TablePlace(self.root, DEAD_LETTERS))
+        place = TablePlace(self.root, DEAD_LETTERS)
+        try:
+            return FORMATS[self.format() or "parquet"].deleted_rows(place)
+        except (CommitFailed, OSError) as error:
+            raise WirebookError(broken_target(place.folder, error)) from error
 
     def can_go_on(self, replay: PendingBatch) -> bool:
         """Whether the dead letters of an unfinished replay are still in the files that it was begun with: another
         program may have deleted some since."""
-        current = FORMATS[replay.format].files(TablePlace(self.root, DEAD_LETTERS))
         read = {split.file.rpartition("/")[2] for task in replay.tasks for split in task}
-        if not read <= {file.name for file in current}:
-            return False
         try:
             self.deleted_dead_letters()
+            return read <= {file.name for file in self.dead_letters()}
         except WirebookError:
             return False
-        return True
 
     def record_stream(self, query: str, figures: Mapping[str, Any]) -> None:
         """Record the figures of the last batch of a streaming query. Only this query writes its record.

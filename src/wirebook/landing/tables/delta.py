@@ -168,11 +168,15 @@ class DeltaFormat(ParquetFormat):
 
     def files(self, place: TablePlace) -> list[Location]:
         from deltalake import DeltaTable  # noqa: PLC0415
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
         folder = place.folder
-        if not DeltaTable.is_deltatable(str(folder), STORAGE):
-            return []
-        table = DeltaTable(str(folder), storage_options=STORAGE)
+        try:
+            if not DeltaTable.is_deltatable(str(folder), STORAGE):
+                return []
+            table = DeltaTable(str(folder), storage_options=STORAGE)
+        except (DeltaError, OSError) as error:
+            raise _failure(folder, error) from error
         paths = pa.table(table.get_add_actions(flatten=True))["path"].to_pylist()
         return sorted(folder / unquote(urlparse(path).path) for path in paths)
 

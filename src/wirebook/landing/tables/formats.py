@@ -204,7 +204,10 @@ class TableFormat(Protocol):
         """Wait for the work that commits have left to other threads."""
 
     def files(self, place: TablePlace) -> list[Location]:
-        """The files that are part of the table, sorted by name, which is batch order."""
+        """The files that are part of the table, sorted by name, which is batch order.
+
+        Raises: OSError, CommitFailed, store-failed, iceberg-catalog-failed
+        """
 
     def deleted_rows(self, place: TablePlace) -> dict[str, pa.Int64Array]:
         """The positions of rows that are in files of the table and have been deleted from it by other files, in

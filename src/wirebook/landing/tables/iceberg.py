@@ -38,7 +38,6 @@ from wirebook.landing.tables.formats import (
 from wirebook.landing.tables.iceberg_catalog import (
     OWNER,
     TargetCatalog,
-    catalog_failures,
     catalog_of,
     place_of,
     reason_of,
@@ -127,11 +126,11 @@ class IcebergFormat(ParquetFormat):
             sync_new(folder / "metadata", started)
 
     def files(self, place: TablePlace) -> list[Location]:
-        """Raises: iceberg-catalog-failed"""
+        """Raises: also iceberg-catalog-failed"""
         table = _load(place)
         if table is None:
             return []
-        with catalog_failures(table.catalog.name):
+        with _table_failures(place):
             return sorted(_location(task.file.file_path) for task in table.scan().plan_files())
 
     def deleted_rows(self, place: TablePlace) -> dict[str, pa.Int64Array]:
@@ -145,10 +144,10 @@ class IcebergFormat(ParquetFormat):
             has_deletes = True
         if not has_deletes:
             return {}
-        catalog, *levels = full_name(place)
+        name = full_name(place)
         message = f"the table '{place.name}' has rows that another program has deleted by delete files only"
         options = "map('rewrite-all', 'true', 'remove-dangling-deletes', 'true')"
-        call = f"CALL {catalog}.system.rewrite_data_files(table => '{'.'.join(levels)}', options => {options})"
+        call = f"CALL {name[0]}.system.rewrite_data_files(table => '{'.'.join(name)}', options => {options})"
         hint = f"remove the deleted rows from the data files with Spark (`{call}`); then run the command again"
         raise WirebookError(Problem("unreadable-deletions", message, file=str(place.folder), hint=hint))
 
@@ -160,7 +159,7 @@ class IcebergFormat(ParquetFormat):
         """
         folder, started = place.folder, time.time()
         limit = options.retained_since(started)
-        with _upkeep_failures(place):
+        with _table_failures(place):
             table = _read_table(place)
             if table is None:
                 return Upkeep(place.name, 0)
@@ -237,10 +236,10 @@ def _expire(place: TablePlace, limit: int, *, dry_run: bool) -> tuple[Table, set
 
 
 def _load(place: TablePlace) -> Table | None:
-    """The table; None if nothing has landed in it. Raises: iceberg-catalog-failed"""
+    """The table; None if nothing has landed in it. Raises: CommitFailed, iceberg-catalog-failed"""
     if not _has_catalog(place.root.absolute()):
         return None
-    with catalog_failures(catalog_of(place.root.absolute()).name):
+    with _table_failures(place):
         return _read_table(place)
 
 
@@ -257,7 +256,7 @@ def _has_catalog(root: Location) -> bool:
 
 
 @contextmanager
-def _upkeep_failures(place: TablePlace) -> Iterator[None]:
+def _table_failures(place: TablePlace) -> Iterator[None]:
     """Convert the exceptions of `pyiceberg`: those of the table, and those of a catalogue that does not answer.
 
     Raises: CommitFailed, iceberg-catalog-failed, missing-extra
