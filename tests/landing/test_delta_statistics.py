@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.tables.delta import DeltaFormat
 from wirebook.landing.tables.delta_statistics import file_statistics
-from wirebook.landing.tables.formats import StagedFile
+from wirebook.landing.tables.formats import StagedFile, TableTraits
 from wirebook.landing.tables.names import TablePlace
 
 MOMENT = datetime(2026, 5, 1, 12, 0, 0, 123456, UTC)
@@ -172,3 +172,80 @@ def test_filter_finds_every_row(tmp_path_factory: pytest.TempPathFactory, texts:
     for text in {text for part in texts for text in part if text is not None}:
         expected = sum(part.count(text) for part in texts)
         assert dataset.to_table(filter=ds.field("t") == text).num_rows == expected
+
+
+MIXED = pa.schema({
+    "a": pa.int32(),
+    "l": pa.list_(pa.struct({"i": pa.int32(), "j": pa.int32()})),
+    "s": pa.struct({"x": pa.int32(), "y": pa.string(), "z": pa.struct({"q": pa.int32()})}),
+    "m": pa.map_(pa.string(), pa.int32()),
+    "c": pa.float64(),
+    "d": pa.int32(),
+})  # fmt: skip
+MIXED_ROW = {"a": 1, "l": [{"i": 1, "j": 2}], "s": {"x": 2, "y": "t", "z": {"q": 3}}, "m": [("k", 1)], "c": 4.0, "d": 5}
+NUMBER, NAMES = "delta.dataSkippingNumIndexedCols", "delta.dataSkippingStatsColumns"
+
+
+@pytest.mark.parametrize(
+    ("properties", "lowest"),
+    [
+        ({NUMBER: "0"}, {}),
+        ({NUMBER: "2"}, {"a": 1}),
+        ({NUMBER: "4"}, {"a": 1, "s": {"x": 2, "y": "t"}}),
+        ({NUMBER: "6"}, {"a": 1, "s": {"x": 2, "y": "t", "z": {"q": 3}}}),
+        ({NUMBER: "7"}, {"a": 1, "s": {"x": 2, "y": "t", "z": {"q": 3}}, "c": 4.0}),
+        ({NUMBER: "-1"}, {"a": 1, "s": {"x": 2, "y": "t", "z": {"q": 3}}, "c": 4.0, "d": 5}),
+        ({NUMBER: "x"}, {"a": 1, "s": {"x": 2, "y": "t", "z": {"q": 3}}, "c": 4.0, "d": 5}),
+        ({NAMES: "s.y, `d`", NUMBER: "1"}, {"s": {"y": "t"}, "d": 5}),
+        ({NAMES: "S,A"}, {"a": 1, "s": {"x": 2, "y": "t", "z": {"q": 3}}}),
+        ({NAMES: "`s`.`z`"}, {"s": {"z": {"q": 3}}}),
+        ({NAMES: "`s.z`"}, {}),
+    ],
+)
+def test_properties_choose_the_columns_with_statistics(
+    tmp_path: Path, properties: dict[str, str], lowest: dict[str, Any]
+) -> None:
+    writer = DeltaFormat().open(tmp_path / "a.parquet", MIXED, None, properties)
+    writer.write(pa.Table.from_pylist([MIXED_ROW], MIXED))
+    writer.close()
+    assert orjson.loads(writer.statistics)["minValues"] == lowest
+
+
+WIDE = pa.schema({f"c{i}": pa.int32() for i in range(40)} | {"f": pa.float64()})
+
+
+def indexed_columns(folder: Path) -> list[int]:
+    """How many columns of each file have bounds, by batch."""
+    logs = sorted((folder / "_delta_log").glob("*.json"))
+    entries = [orjson.loads(line) for log in logs for line in log.read_bytes().splitlines()]
+    return [len(orjson.loads(entry["add"]["stats"])["minValues"]) for entry in entries if "add" in entry]
+
+
+@pytest.mark.parametrize("is_same_run", [True, False])
+def test_tables_of_both_ways_obey_their_properties(tmp_path: Path, is_same_run: bool) -> None:
+    place, table_format = TablePlace(tmp_path / "to", "t"), DeltaFormat()
+
+    def land(batch: int, has_statistics: bool = True, **properties: str) -> None:
+        path = tmp_path / f"{batch}.parquet"
+        writer = table_format.open(path, WIDE, None, properties)
+        writer.write(pa.Table.from_pylist([dict.fromkeys(WIDE.names, 1)], WIDE))
+        writer.close()
+        staged = StagedFile("t", path.name, 1, writer.size, writer.statistics if has_statistics else "")
+        used = table_format if is_same_run else DeltaFormat()
+        used.commit(place, batch, {path: staged}, WIDE, TableTraits(properties=properties))
+
+    land(1)
+    land(2)
+    land(3)
+    DeltaTable(str(place.folder)).alter.set_table_properties({NUMBER: "3"})
+    for batch in (4, 5, 6):
+        land(batch)
+    land(7, has_statistics=False)
+    DeltaTable(str(place.folder)).alter.set_table_properties({NUMBER: "-1"})
+    for batch in (8, 9, 10):
+        land(batch)
+    settings = {NUMBER: "41"}
+    for batch in (11, 12, 13):
+        land(batch, **settings)
+    # The task writes the bounds of floats that it knows to be no NaN.
+    assert indexed_columns(place.folder) == [32] * 3 + [3] * 4 + [40] * 3 + [41] * 3

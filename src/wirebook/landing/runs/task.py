@@ -38,7 +38,7 @@ from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location, is_file_system
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import EvolvingEngine, raw_records
-from wirebook.landing.tables.formats import PLAIN, FileLayout, StagedFile
+from wirebook.landing.tables.formats import NO_PROPERTIES, PLAIN, FileLayout, StagedFile
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
 from wirebook.landing.tables.partitions import partition_of
 from wirebook.landing.tables.settings import NO_SETTINGS, TableSettings
@@ -307,7 +307,8 @@ class Task:
         is_new = table not in self._tables
         day = partition_of(options.partition, schema) if is_new else self._tables[table].traits.day
         info = self._tally.info.get(table, UNKNOWN_TABLE)
-        return FileLayout(day, tuple(options.sort or ()), options.row_group_rows, info.descriptions)
+        sort, properties = tuple(options.sort or ()), options.properties or NO_PROPERTIES
+        return FileLayout(day, sort, options.row_group_rows, info.descriptions, properties)
 
     @cached_property
     def _engine(self) -> Engine:

@@ -8,8 +8,9 @@ Spec: docs/land.md#delta-lake; docs/decisions/0059
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -25,13 +26,14 @@ from wirebook.landing.tables.comments import with_comments
 from wirebook.landing.tables.delta_append import APPLICATION, LogEnd
 from wirebook.landing.tables.delta_checkpoints import STORAGE, Checkpoints, has_checkpoint
 from wirebook.landing.tables.delta_reasons import how_to_mend, short_reason
-from wirebook.landing.tables.delta_statistics import file_statistics
+from wirebook.landing.tables.delta_statistics import IndexedColumns, bounded_columns, file_statistics
 from wirebook.landing.tables.delta_upkeep import maintain_table
-from wirebook.landing.tables.delta_widening import OpenFile, widen_columns
+from wirebook.landing.tables.delta_widening import widen_columns
 from wirebook.landing.tables.evolution import evolve, widens
 from wirebook.landing.tables.existing import check_columns, check_values, rows_in
 from wirebook.landing.tables.file_placement import place_files, staged_or_placed, sync_new
 from wirebook.landing.tables.formats import (
+    NO_PROPERTIES,
     NO_TRAITS,
     CommitFailed,
     StagedFile,
@@ -42,7 +44,7 @@ from wirebook.landing.tables.formats import (
 )
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.parquet import ParquetFormat, SummarisedParquetWriter
-from wirebook.landing.tables.partitions import NO_DAY, DayPartition, day_in_name
+from wirebook.landing.tables.partitions import NO_DAY, day_in_name
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
 
@@ -69,10 +71,10 @@ class _Addition(NamedTuple):
     schema: pa.Schema
     traits: TableTraits
 
-    def place_files(self) -> list[dict[str, Any]]:
-        """Move the files into the folder; returns the actions that add them."""
+    def place_files(self, configuration: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Move the files into the folder; returns the actions that add them to a table with these properties."""
         place_files(self.folder, self.files)
-        return _actions(self.folder, self.files, self.traits.day)
+        return _actions(self.folder, self.files, self.traits, configuration)
 
 
 class DeltaFormat(ParquetFormat):
@@ -103,8 +105,15 @@ class DeltaFormat(ParquetFormat):
                 return f"deltalake cannot write tables with them: {error}"
         return None
 
-    def open(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> TableWriter:
-        return SummarisedParquetWriter(path, schema, row_group_rows, _statistics)
+    def open(
+        self,
+        path: Location,
+        schema: pa.Schema,
+        row_group_rows: int | None = None,
+        properties: Mapping[str, str] = NO_PROPERTIES,
+    ) -> TableWriter:
+        positions = IndexedColumns.of(properties).positions(schema)
+        return SummarisedParquetWriter(path, schema, row_group_rows, partial(_statistics, positions=positions))
 
     def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:
         """Only by a rewrite: widening without one is a table feature that few readers support."""
@@ -123,7 +132,7 @@ class DeltaFormat(ParquetFormat):
         added, folder, started = _Addition(place.folder, batch, files, schema, traits), place.folder, time.time()
         end = self._ends.pop(folder, None)
         try:
-            if end is not None and end.append(batch, added.place_files(), schema, traits):
+            if end is not None and end.append(batch, added.place_files(end.configuration), schema, traits):
                 self._ends[folder] = end
                 if end.has_checkpoint:
                     self._checkpoints.request(folder, end.version)
@@ -242,7 +251,8 @@ def _create(added: _Addition) -> None:
     from deltalake import Schema  # noqa: PLC0415
     from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
 
-    actions, traits, day = added.place_files(), added.traits, added.traits.day
+    traits, day = added.traits, added.traits.day
+    actions = added.place_files(traits.properties)
     columns = with_comments(added.schema, traits.comments, b"comment")
     if day is not None:
         columns = columns.append(pa.field(day.column, pa.date32()))
@@ -258,7 +268,7 @@ def _create(added: _Addition) -> None:
     )
 
 
-def _append(table: DeltaTable, added: _Addition, open_file: OpenFile) -> bool:
+def _append(table: DeltaTable, added: _Addition, open_file: Callable[..., TableWriter]) -> bool:
     """Add files that the table does not have. Wider types, new columns, comments and properties are set in transactions
     before, which may succeed alone.
 
@@ -273,7 +283,8 @@ def _append(table: DeltaTable, added: _Addition, open_file: OpenFile) -> bool:
     is_required = {field.name: not field.nullable for field in table.schema().fields}
     check_columns(is_required, schema, traits)
     if traits.may_rewrite:
-        widen_columns(table, folder, schema, traits.day, open_file)
+        configuration = table.metadata().configuration | traits.properties
+        widen_columns(table, folder, schema, traits.day, partial(open_file, properties=configuration))
     columns = _columns_of(table, schema)
     is_plain = not _is_guarded(table, traits) and columns.types == _as_delta(schema).types
     is_plain = is_plain and not _have_other_types(added.files, folder, schema)
@@ -282,7 +293,7 @@ def _append(table: DeltaTable, added: _Addition, open_file: OpenFile) -> bool:
     _alter(table, columns, traits)
     if is_plain:
         table.create_write_transaction(
-            _add_actions(added.place_files()),
+            _add_actions(added.place_files(table.metadata().configuration | traits.properties)),
             "append",
             table.schema(),
             partition_by=table.metadata().partition_columns or None,
@@ -437,9 +448,13 @@ def _add_actions(actions: list[dict[str, Any]]) -> list[Any]:
     ]
 
 
-def _statistics(metadata: pq.FileMetaData, without_nan: Collection[tuple[str, ...]] = ()) -> str:
+def _statistics(
+    metadata: pq.FileMetaData,
+    without_nan: Collection[tuple[str, ...]] = (),
+    positions: Collection[int] | None = None,
+) -> str:
     """The statistics of a file as the log has them: without escapes, some of which readers misread."""
-    return orjson.dumps(file_statistics(metadata, without_nan), default=_number).decode()
+    return orjson.dumps(file_statistics(metadata, without_nan, positions), default=_number).decode()
 
 
 def _number(value: Decimal) -> orjson.Fragment:
@@ -447,14 +462,23 @@ def _number(value: Decimal) -> orjson.Fragment:
     return orjson.Fragment(format(value, "f"))
 
 
-def _actions(folder: Location, files: Mapping[Location, StagedFile], day: DayPartition | None) -> list[dict[str, Any]]:
-    """The actions that add files, as in the log. Files are read if their statistics are not known."""
-    actions, now = [], time.time_ns() // 1_000_000
+def _actions(
+    folder: Location, files: Mapping[Location, StagedFile], traits: TableTraits, configuration: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The actions that add files, as in the log of a table with these properties. Files are read if their statistics
+    are not known, or if these have other columns: the task knows the properties in `traits`, but not those that others
+    have set."""
+    actions, now, day = [], time.time_ns() // 1_000_000, traits.day
+    indexed = IndexedColumns.of(configuration)
+    is_known = indexed == IndexedColumns.of(traits.properties)
     for file, staged in files.items():
         size, modified, statistics = staged.size, now, staged.statistics
         if not statistics:
             size, modified = size_and_time(folder / file.name)
-            statistics = _statistics(pq.read_metadata(parquet_source(folder / file.name)))
+        if not statistics or not is_known:
+            footer = pq.read_metadata(parquet_source(folder / file.name))
+            without_nan = set(bounded_columns(orjson.loads(statistics)["minValues"])) if statistics else ()
+            statistics = _statistics(footer, without_nan, indexed.positions(footer.schema.to_arrow_schema()))
         value = day_in_name(file.name)
         actions.append({
             "path": quote(file.name),

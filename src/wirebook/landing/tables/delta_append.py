@@ -39,10 +39,11 @@ WRITER_VERSION: Final = 2
 
 
 class LogEnd:
-    """The end of the log of a table: its last `version`, which has the batch `batch`."""
+    """The end of the log of a table: its last `version`, which has the batch `batch`. `configuration` are the
+    properties of the table."""
 
     def __init__(self, log: Path, table: DeltaTable, batch: int, schema: pa.Schema, traits: TableTraits) -> None:
-        self._configuration = table.metadata().configuration
+        self.configuration = table.metadata().configuration
         self._log, self._batch, self._schema, self._traits = log, batch, schema, traits
         self.version = table.version()
         self._identity = _identity(log_file(self._log, self.version))
@@ -85,7 +86,7 @@ class LogEnd:
     @property
     def has_checkpoint(self) -> bool:
         """Whether the last version gets a checkpoint."""
-        return has_checkpoint(self._log.parent.name, self.version, self._configuration)
+        return has_checkpoint(self._log.parent.name, self.version, self.configuration)
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:

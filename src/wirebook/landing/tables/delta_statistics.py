@@ -4,53 +4,142 @@ Left out are bounds that would not be safe: floats among which NaN may be, which
 footer, and infinite ones. As few columns as possible should lack them: `DeltaTable.to_pyarrow_dataset` of `deltalake`
 finds no row by a column without bounds.
 
+Which columns have them is a property of the table, `delta.dataSkippingNumIndexedCols` or
+`delta.dataSkippingStatsColumns`.
+
 Spec: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statistics
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["file_statistics"]
+__all__ = ["IndexedColumns", "bounded_columns", "file_statistics"]
 
-MAX_COLUMNS: Final = 32
-"""How many leading columns have statistics, as Delta's own writers do it."""
+NUMBER: Final = "delta.dataSkippingNumIndexedCols"
+NAMES: Final = "delta.dataSkippingStatsColumns"
+DEFAULT_NUMBER: Final = 32
+NAME_PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^`.,]+)|([.,])")
 MAX_TEXT: Final = 32
 FLOATS: Final = ("FLOAT", "DOUBLE")
 HIGHEST: Final = "\U0010ffff"
 
 
-def file_statistics(metadata: pq.FileMetaData, without_nan: Collection[tuple[str, ...]] = ()) -> dict[str, Any]:
-    """Rows, and the bounds and null counts of the first columns and members of structs; lists and maps have none.
+@dataclass(frozen=True, slots=True)
+class IndexedColumns:
+    """Which columns have statistics, by the properties of a table.
 
-    `without_nan` are the paths (names) of floats among which there is no NaN.
+    Shape: the first `number` columns, in which each member of a struct counts, and a list or map counts as one (None:
+    all columns); or those with the `names`, and the members of these, if there are any. Names are in lower case, and
+    are tuples, because they may lead into structs.
     """
+
+    number: int | None = DEFAULT_NUMBER
+    names: frozenset[tuple[str, ...]] = frozenset()
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> IndexedColumns:
+        """As the properties say; what is not a number does not count."""
+        try:
+            number = int(properties.get(NUMBER, DEFAULT_NUMBER))
+        except ValueError:
+            number = DEFAULT_NUMBER
+        return cls(None if number < 0 else number, frozenset(_names(properties.get(NAMES, ""))))
+
+    def positions(self, schema: pa.Schema) -> frozenset[int]:
+        """The positions of the Parquet columns of a file with these columns that have statistics."""
+        chosen: set[int] = set()
+        position = 0
+        for number, (path, width) in enumerate(_counted(schema)):
+            if self.names:
+                lowered = tuple(name.lower() for name in path)
+                is_chosen = any(lowered[: end + 1] in self.names for end in range(len(path)))
+            else:
+                is_chosen = self.number is None or number < self.number
+            if is_chosen:
+                chosen.update(range(position, position + width))
+            position += width
+        return frozenset(chosen)
+
+
+def _names(text: str) -> Iterator[tuple[str, ...]]:
+    """The names in a list with commas; parts of a name have dots between them, and may be in backticks."""
+    parts: list[str] = []
+    for quoted, plain, separator in NAME_PART.findall(text):
+        if separator == "," and parts:
+            yield tuple(parts)
+            parts = []
+        elif name := quoted.replace("``", "`") or plain.strip():
+            parts.append(name.lower())
+    if parts:
+        yield tuple(parts)
+
+
+def _counted(fields: Iterable[pa.Field], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int]]:
+    """What counts as a column, with the number of its Parquet columns."""
+    for field in fields:
+        path = (*above, field.name)
+        if pa.types.is_struct(field.type):
+            yield from _counted(field.type, path)
+        else:
+            yield path, _width(field.type)
+
+
+def _width(type_: pa.DataType) -> int:
+    """The number of Parquet columns of a type."""
+    if pa.types.is_struct(type_):
+        return sum(_width(member.type) for member in type_)
+    if pa.types.is_map(type_):
+        return _width(type_.key_type) + _width(type_.item_type)
+    return _width(type_.value_type) if pa.types.is_nested(type_) else 1
+
+
+def bounded_columns(statistics: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The paths (names) of the columns that have bounds in `minValues` of statistics."""
+    for name, value in statistics.items():
+        if isinstance(value, Mapping):
+            yield from bounded_columns(value, (*above, name))
+        else:
+            yield (*above, name)
+
+
+def file_statistics(
+    metadata: pq.FileMetaData,
+    without_nan: Collection[tuple[str, ...]] = (),
+    positions: Collection[int] | None = None,
+) -> dict[str, Any]:
+    """Rows, and the bounds and null counts of some columns and members of structs; lists and maps have none.
+
+    `without_nan` are the paths (names) of floats among which there is no NaN. `positions` are those of the Parquet
+    columns with statistics; None: the default.
+    """
+    if positions is None:
+        positions = IndexedColumns().positions(metadata.schema.to_arrow_schema())
     lowest: dict[str, Any] = {}
     highest: dict[str, Any] = {}
     nulls: dict[str, Any] = {}
-    counted = 0
     schema, groups = metadata.schema, [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    for position in range(metadata.num_columns):
+    for position in sorted(positions):
         declared = schema.column(position)
         path = declared.path.split(".")
         # A part of the path with a dot in its name has fewer definition levels than the path seems to have parts.
         if declared.max_repetition_level or (len(path) > 1 and declared.max_definition_level != len(path)):
             continue
-        if counted == MAX_COLUMNS:
-            break
         chunks = [group.column(position) for group in groups]
         statistics = [chunk.statistics for chunk in chunks]
         count = _null_count(statistics)
         if count is None:
             continue
-        counted += 1
         _put(nulls, path, count)
         if declared.physical_type in FLOATS and tuple(path) not in without_nan:
             continue

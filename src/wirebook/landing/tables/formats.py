@@ -18,6 +18,7 @@ from wirebook.landing.tables.partitions import DayPartition
 from wirebook.problems import Problem
 
 __all__ = [
+    "NO_PROPERTIES",
     "NO_TRAITS",
     "PAUSES",
     "PLAIN",
@@ -53,19 +54,21 @@ class TableTraits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 NO_TRAITS: Final = TableTraits()
+NO_PROPERTIES: Final[Mapping[str, str]] = {}
 
 
 class FileLayout(msgspec.Struct, frozen=True):
     """How the files of a table are written.
 
     Shape: rows of each file are sorted by the columns `sort`, unless there is none. A row group has at most
-    `row_group_rows`. `descriptions` of columns become comments; None: no comments.
+    `row_group_rows`. `descriptions` of columns become comments; None: no comments. `properties` are those of the table.
     """
 
     day: DayPartition | None = None
     sort: tuple[str, ...] = ()
     row_group_rows: int | None = None
     descriptions: Mapping[str, str] | None = None
+    properties: Mapping[str, str] = NO_PROPERTIES
 
 
 PLAIN: Final = FileLayout()
@@ -179,8 +182,14 @@ class TableFormat(Protocol):
         """Whether a column can change its type: while files with the old type are in the table, or because the table
         `may_rewrite`."""
 
-    def open(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> TableWriter:
-        """Open a staged file for writing, in a task."""
+    def open(
+        self,
+        path: Location,
+        schema: pa.Schema,
+        row_group_rows: int | None = None,
+        properties: Mapping[str, str] = NO_PROPERTIES,
+    ) -> TableWriter:
+        """Open a staged file for writing, in a task. `properties` are those that the settings give the table."""
 
     def count(self, path: Location) -> int:
         """The number of rows of a staged file, read from the file itself, on the driver."""

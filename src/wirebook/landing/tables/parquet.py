@@ -13,7 +13,15 @@ import pyarrow.parquet as pq
 from wirebook.landing.stores.locations import Location, is_file_system, open_output, parquet_source
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.file_placement import place_files
-from wirebook.landing.tables.formats import NO_TRAITS, StagedFile, TableTraits, TableWriter, Upkeep, UpkeepOptions
+from wirebook.landing.tables.formats import (
+    NO_PROPERTIES,
+    NO_TRAITS,
+    StagedFile,
+    TableTraits,
+    TableWriter,
+    Upkeep,
+    UpkeepOptions,
+)
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import NO_DAY, day_in_name
 from wirebook.problems import Problem, WirebookError
@@ -57,7 +65,13 @@ class ParquetFormat:
     def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:  # noqa: ARG002
         return widens(old, new)
 
-    def open(self, path: Location, schema: pa.Schema, row_group_rows: int | None = None) -> TableWriter:
+    def open(
+        self,
+        path: Location,
+        schema: pa.Schema,
+        row_group_rows: int | None = None,
+        properties: Mapping[str, str] = NO_PROPERTIES,  # noqa: ARG002
+    ) -> TableWriter:
         return ParquetWriter(path, schema, row_group_rows)
 
     def count(self, path: Location) -> int:

@@ -309,7 +309,7 @@ class TableSpool:
         self._created += 1
         if options.descriptions is not None:
             schema = with_comments(schema, options.descriptions, b"comment")
-        return self._format.open(path, schema, options.row_group_rows), path, 0
+        return self._format.open(path, schema, options.row_group_rows, options.properties), path, 0
 
     def _close(self, key: tuple[str, str | None]) -> None:
         """Close a file; at the end of the task in another thread, which only waits for the disk or the store: work of
