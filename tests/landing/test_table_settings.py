@@ -469,6 +469,8 @@ def test_iceberg_properties_are_set(shop: Shop) -> None:
     settings = {"tables": {PAID: {"properties": {"write.target-file-size-bytes": "1000000"}}}}
     shop.land(registry(PAID), event(PAID, 1), tables=settings, table_format="iceberg")
     assert iceberg_table(shop.to, "shop_orders__paid").properties["write.target-file-size-bytes"] == "1000000"
+    shop.land(registry(PAID), event(PAID, 2), tables={"defaults": {"properties": {"format-version": "2"}}})
+    assert iceberg_table(shop.to, "shop_orders__paid").format_version == 2
 
 
 @pytest.mark.parametrize(
@@ -477,6 +479,8 @@ def test_iceberg_properties_are_set(shop: Shop) -> None:
         ("parquet", {"a": "b"}, "folders of Parquet files have no properties"),
         ("delta", {"delta.enableTypeWidening": "true"}, "deltalake cannot write tables with them"),
         ("delta", {"delta.columnMapping.mode": "name"}, "'delta.columnMapping.mode' cannot be set"),
+        ("iceberg", {"format-version": "3"}, "version 2 alone, so 'format-version' cannot be '3'"),
+        ("iceberg", {"format-version": "1"}, "version 2 alone, so 'format-version' cannot be '1'"),
         ("iceberg", {"wirebook.batch": "9"}, "'wirebook.batch' is a property that Wirebook sets"),
     ],
 )

@@ -76,6 +76,8 @@ RESERVED = {
 """Column names that the format reserves and that readers reject, with their replacements."""
 
 BATCH = "wirebook.batch"
+VERSION = "format-version"
+WRITTEN_VERSION = "2"
 
 
 class IcebergFormat(ParquetFormat):
@@ -91,6 +93,10 @@ class IcebergFormat(ParquetFormat):
             catalog_of(root).check()
 
     def check_properties(self, properties: Mapping[str, str]) -> str | None:
+        version = properties.get(VERSION, WRITTEN_VERSION)
+        if version != WRITTEN_VERSION:  # PyIceberg would keep it as a property without a meaning
+            written = f"PyIceberg writes tables of format version {WRITTEN_VERSION} alone"
+            return f"{written}, so '{VERSION}' cannot be '{version}'"
         own = [name for name in properties if name.startswith("wirebook.")]
         return f"'{own[0]}' is a property that Wirebook sets" if own else None
 
