@@ -15,6 +15,7 @@ import pytest
 
 from tests.landing.test_table_formats import forbid, iceberg_table
 from tests.landing.workspace import LocalRunner as HereRunner
+from wirebook.cli.app import run
 from wirebook.landing import land, replay
 from wirebook.landing.job import catalogue_of, load_catalog, run_settings
 from wirebook.landing.maintenance import UpkeepOptions, maintain
@@ -300,6 +301,29 @@ def test_two_definitions_with_one_name_are_refused(shop: Shop, name: str) -> Non
     assert len(found) == 2
     assert "would have the same name" in found[0]
     assert not shop.to.joinpath("orders").exists()
+
+
+def test_settings_that_apply_to_no_definition_are_warnings(
+    shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong, pattern = PAID.replace("paid", "payd"), "/messagegroups/nowhere/messages/*"
+    tables = {wrong: {"name": "payments"}, pattern: {"sort": ["n"]}, PAID: {}, "/messagegroups/shop*": {}}
+    report = shop.land(registry(PAID, PLACED), event(PAID, 1), tables={"tables": tables})
+    assert not report.has_errors
+    assert [(problem.code, problem.actual) for problem in report.problems] == [
+        ("unused-table-settings", wrong),
+        ("unused-table-settings", pattern),
+    ]
+    assert report.problems[0].hint == f"did you mean '{PAID}'?"
+    assert shop.names() == {PAID: "shop_orders__paid"}
+    assert shop.land(registry(PLACED), event(PLACED, 1), tables={"tables": {PAID: {"sort": ["n"]}}}).problems == []
+    assert shop.land(registry(PLACED), event(PLACED, 2)).problems == []
+    catalogue, settings = tmp_path / "c.json", tmp_path / "settings.json"
+    catalogue.write_text(json.dumps(registry(PLACED)))
+    settings.write_text(json.dumps({"tables": {wrong: {"name": "payments"}}}))
+    command = ["land", str(shop.source), "--catalog", str(catalogue), "--to", str(shop.to), "--tables", str(settings)]
+    assert run([*command, "--local", "--no-report"]) == 0
+    assert f"no definition with a table has the XID '{wrong}'" in capsys.readouterr().err
 
 
 def test_name_of_another_table_is_refused(shop: Shop) -> None:

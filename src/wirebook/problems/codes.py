@@ -321,6 +321,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("unreadable-table", ERROR, "a table cannot be read"),
     ("format-differs", ERROR, "the tables of the target have another format"),
     ("table-settings", ERROR, "the settings of tables are not valid, or contradict the tables of the target"),
+    ("unused-table-settings", WARNING, "no definition has the XID, or fits the pattern, of settings of tables"),
     ("iceberg-catalog-differs", ERROR, "the Iceberg tables of the target are in another catalogue or namespace"),
     ("iceberg-catalog-failed", ERROR, "the Iceberg catalogue refused a request or did not answer"),
     ("unknown-code", ERROR, "there is no such problem code"),

@@ -36,6 +36,7 @@ def open_run(settings: RunSettings, target: Target, catalogue: Catalogue) -> Ite
             _recover(run)
         if settings.table_settings is not None:  # they are about existing tables, those of a recovered batch among them
             run.tables.check()
+            run.report.problems += run.tables.unused_settings()
         yield run
         run.report.problems += target.problems
     run.report.seconds = time.monotonic() - started

@@ -81,6 +81,13 @@ class RunTables:
         check_properties(self.settings, self._table_format)
         self.names()
 
+    def unused_settings(self) -> list[Problem]:
+        """The settings that apply to no definition; definitions of other catalogues can have tables in the target."""
+        if self._catalogue.xids is None or not self.settings.tables:
+            return []
+        existing = (entry.xid for entry in self._target.tables().values() if entry.xid is not None)
+        return self.settings.unused({*self._catalogue.xids(), *existing})
+
     def names(self) -> dict[str, str] | None:
         """The names of the tables of the catalogue, as in `assign_names`; None if the engine names them.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -22,6 +22,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from wirebook.definitions.explain.similar_names import nearest_name
 from wirebook.landing.tables.layout import NO_DEFINITION
 from wirebook.landing.tables.names import MAX_NAME_LENGTH, levels_above, name_parts
 from wirebook.landing.tables.partitions import DayPartition, source_of
@@ -154,6 +155,19 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         if problems:
             raise WirebookError(*problems)
         return fixed
+
+    def unused(self, xids: Collection[str]) -> Iterator[Problem]:
+        """The members of `tables` that apply to none of these definitions."""
+        for key in self.tables:
+            is_pattern = "*" in key
+            if key in xids or (is_pattern and any(fnmatchcase(xid, key) for xid in xids)):
+                continue
+            which = f"fits the pattern '{key}'" if is_pattern else f"has the XID '{key}'"
+            near = nearest_name(key, xids)
+            hint = f"did you mean '{near}'?" if near else "correct or remove it; an alias has the table of its source"
+            message = f"no definition with a table {which}, so its settings have no effect"
+            pointer = format_pointer(("tables", key))
+            yield Problem("unused-table-settings", message, pointer=pointer, actual=key, hint=hint)
 
     def contradictions(
         self, xid: str, table: str, day: DayPartition | None, columns: Iterable[str]
