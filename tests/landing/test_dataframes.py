@@ -85,7 +85,8 @@ def test_kafka_columns_without_topic_are_a_warning(
     available: list[str], chosen: dict[str, str] | None, beside: str | None
 ) -> None:
     problems = missing_topic(input_columns(available, chosen), available, chosen)
-    assert [problem.severity for problem in problems] == ["warning"] * (beside is not None)
+    expected = [("missing-topic", "warning")] * (beside is not None)
+    assert [(problem.code, problem.severity) for problem in problems] == expected
     for problem in problems:
         assert f"the columns 'value' and {beside}, but no 'topic', so its rows are read as lines" in problem.message
 

@@ -272,6 +272,7 @@ def test_missing_topic_is_a_warning_of_every_function(results: dict[str, Any]) -
         ((message, file),) = issued
         assert file == "<string>"
         assert "the columns 'value' and 'key', but no 'topic'" in message
+        assert "[missing-topic]" in message
         assert "to read lines, map the column, as in columns={'value': 'value'}" in message
     assert results["topic problems"] == ["warning"]
     assert results["lines on purpose"] == [[], []]

@@ -345,6 +345,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("spark-failed", ERROR, "Spark failed, or can no longer be reached"),
     ("frame-columns", ERROR, "the columns of the DataFrame do not fit"),
     ("missing-headers", WARNING, "the DataFrame has Kafka messages without their headers"),
+    ("missing-topic", WARNING, "the DataFrame looks like Kafka messages without their topic, and is read as lines"),
     ("frame-identity", ERROR, "the messages of the DataFrame cannot be identified"),
     ("message-twice", ERROR, "a message occurs twice in the source"),
     ("worker-failed", ERROR, "a process that lands messages ended unexpectedly"),

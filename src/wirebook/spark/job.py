@@ -86,8 +86,8 @@ def land(spark_or_frame: Any, /, *arguments: Any, **options: Any) -> Report | St
     *A DataFrame* has lines of captures or CloudEvents in the column ``value``, or the columns of Spark's Kafka source,
     or members of the capture format as columns (docs/how-to/dataframes.md). Its rows land completely or not at all, and
     rows that have landed are skipped; `identity` or Kafka's offsets identify them. Kafka messages without the headers
-    that definitions need are a problem of the report and a Python warning (missing-headers). The `options` are those of
-    `FrameOptions`.
+    that definitions need, or without their topic, are a problem of the report and a Python warning (missing-headers,
+    missing-topic). The `options` are those of `FrameOptions`.
 
     *A streaming DataFrame* is started, and its query returned. Each batch lands exactly once. The `options` are those
     of `StreamOptions`. Over Spark Connect, batches do not know the id of their query, so streaming DataFrames are

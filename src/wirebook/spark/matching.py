@@ -65,7 +65,7 @@ def match(
     `catalog` is a `Catalog`, or the sources of one as for `Catalog.load`. `endpoint` (an XID) overrides the endpoints
     in the records. `columns` maps the columns that Wirebook knows to those of the frame, as in
     ``{"value": "payload_json"}``. The names of the added columns begin with `prefix`. Kafka messages without the
-    headers that definitions need are a Python warning (missing-headers).
+    headers that definitions need, or without their topic, are a Python warning (missing-headers, missing-topic).
 
     Raises: WirebookError (frame-columns, unknown-endpoint, and the codes of `Catalog.load`).
     """

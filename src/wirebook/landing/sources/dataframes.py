@@ -141,7 +141,7 @@ def missing_topic(
         "of events or captures, and not as Kafka messages"
     )
     hint = f"keep the column 'topic' of the Kafka source; to read lines, map the column, as in columns={inputs.names}"
-    return [Problem("missing-headers", message, expected="topic", actual=[*available], hint=hint)]
+    return [Problem("missing-topic", message, expected="topic", actual=[*available], hint=hint)]
 
 
 def _check_single(available: Sequence[str], used: Sequence[str]) -> None:
