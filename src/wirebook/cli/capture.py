@@ -59,7 +59,7 @@ def capture(  # noqa: PLR0917 (options)
         int | None, typer.Option(help="HTTP requests per second and endpoint; more get 429.", min=1)
     ] = None,
     allow_origin: Annotated[
-        list[str], typer.Option(help="Origin that may send webhooks. Repeatable. Default: any.")
+        list[str], typer.Option(help="Origin that may send webhooks; *: any. Repeatable. Default: any.")
     ] = [],  # noqa: B006
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Accept HTTP messages without a token from other machines.")
