@@ -81,7 +81,8 @@ class Committer:
         """Write groups until `close` is called and everything is durable; then complete the last segment.
 
         A write that fails is repeated until it succeeds. Meanwhile nothing is acknowledged, and `is_full` stops the
-        receivers.
+        receivers. However this ends, the sink is closed after the write that is under way, so that the next gateway can
+        start at once.
         """
         try:
             while self._lines or not self._closing:
@@ -96,9 +97,16 @@ class Committer:
                             await self._wake.wait()
                     except TimeoutError:
                         continue
-            await self._loop.run_in_executor(self._thread, self._sink.close)
-        finally:
-            self._thread.shutdown(wait=False)
+        except BaseException:
+            with suppress(OSError):  # the failure is told
+                await self._close_sink()
+            raise
+        await self._close_sink()
+
+    async def _close_sink(self) -> None:
+        closing = self._loop.run_in_executor(self._thread, self._sink.close)
+        self._thread.shutdown(wait=False)
+        await closing
 
     def close(self) -> None:
         """Make `run` return after everything is durable."""
