@@ -84,6 +84,25 @@ def test_run_without_new_messages_completes_without_tables(tmp_path: Path, serve
     assert server.events[-1]["outputs"] == []
 
 
+def test_replay_reads_dead_letters(tmp_path: Path, server: LineageServer) -> None:
+    catalog = tmp_path / "orders.xreg.json"
+    assert run(["init", str(tmp_path), "--yes"]) == 0
+    right = catalog.read_text()
+    catalog.write_text(right.replace("/shops/{shop}", "/shoops/{shop}"))
+    assert land(tmp_path) == 0
+    catalog.write_text(right)
+    server.events.clear()
+    replay = ["replay", str(tmp_path / "t"), "--catalog", str(catalog), "--local", "--no-report"]
+    assert run([*replay, "--dry-run"]) == 0
+    assert server.kinds() == []
+    assert run(replay) == 0
+    server.check()
+    assert server.kinds() == ["START", "RUNNING", "COMPLETE"]
+    assert server.events[0]["job"]["name"] == "replay.t"
+    assert [source["name"] for source in server.events[0]["inputs"]] == [str(tmp_path / "t" / "dead_letters")]
+    assert list(rows(server.events[-1]).values()) == [1]
+
+
 def test_failed_run_has_the_problem(tmp_path: Path, server: LineageServer) -> None:
     assert land(tmp_path) == 0
     server.events.clear()

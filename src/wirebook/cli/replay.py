@@ -5,6 +5,7 @@ Spec: docs/land.md#replay; docs/decisions/0058
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,7 @@ import typer
 from wirebook.cli.exit_codes import CANNOT_RUN, OK
 from wirebook.cli.land import LocalOption, ReportOption, StageOption
 from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption, TablesArgument, TableSettingsOption
-from wirebook.cli.output import print_json, print_problems, print_table
+from wirebook.cli.output import print_json, print_note, print_problems, print_table
 from wirebook.cli.run_output import print_reasons, print_staged
 from wirebook.cli.sources import load_catalogue_for_run
 from wirebook.core.counting import counted
@@ -61,12 +62,19 @@ def replay(  # noqa: PLR0917 (options)
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)
         from wirebook.landing.job import replay as replay_job  # noqa: PLC0415
         from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
+        from wirebook.landing.stores.locations import location_of  # noqa: PLC0415
+        from wirebook.landing.tables.layout import DEAD_LETTERS  # noqa: PLC0415
+        from wirebook.landing.watch.lineage import RunLineage, file_source  # noqa: PLC0415
 
         loaded = load_catalogue_for_run(catalog, confluent=confluent, endpoint=endpoint)
         before = committed_batches(folder)
         bar.begin_step("reading the dead letters")
         runner = bar.runner(local=local)
-        report = replay_job(folder, loaded, runner=runner, dry_run=dry_run, progress=bar, **settings)
+        target = location_of(folder).absolute()
+        lineage = RunLineage(f"replay.{target.name}", [file_source(target / DEAD_LETTERS)], folder, print_note)
+        settings |= {"dry_run": dry_run, "progress": bar, "on_batch": lambda batch: lineage.add(batch.report)}
+        with nullcontext() if dry_run else lineage:
+            report = replay_job(folder, loaded, runner=runner, **settings)
     print_problems(report.problems)
     if as_json:
         print_json(report.closing_line())
