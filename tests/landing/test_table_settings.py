@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables import spool
+from wirebook.landing.tables.formats import NO_TRAITS
+from wirebook.landing.tables.layout import NO_DEFINITION, OWN_TABLES
 from wirebook.landing.tables.names import assign_names, readable_name
 from wirebook.landing.tables.partitions import DayPartition
 from wirebook.landing.tables.settings import read_table_settings
@@ -561,6 +563,40 @@ def test_comments_follow_the_catalogue(shop: Shop, table_format: str) -> None:
     shop.land(changed, event(PAID, 4, m=5))
     assert len([*(shop.to / name).glob("_delta_log/*.json")]) == versions + (table_format == "delta")
     assert read(shop, name)[0] == [1, 2, 4]
+
+
+def land_all_tables(shop: Shop, number: int, **options: Any) -> None:
+    """A row for each table without a definition, of which the rows of definitions are staged."""
+    wrong = event(PLACED, number, n2="x") | {"type": "unknown"}
+    options = {"deduplicate": timedelta(hours=1), "stage_below": 1000} | options
+    shop.land(registry(PLACED), event(PLACED, number), event(PAID, number), wrong, **options)
+    shop.land(registry(PLACED), event(PLACED, number) | {"subject": "s"}, **options)
+    replay(shop.to, registry(PLACED, PAID), stage_below=1000, runner=HereRunner())
+
+
+def test_tables_without_a_definition_have_comments(shop: Shop, table_format: str) -> None:
+    land_all_tables(shop, 1, table_format=table_format)
+    for name in NO_DEFINITION:
+        table, columns = comments(shop, name)
+        assert None not in columns.values(), columns
+        assert table == (OWN_TABLES[name].contents.capitalize() if table_format != "parquet" else None)
+    assert comments(shop, "dead_letters")[1]["raw"] == "Record of the message, from which it can be read again"
+    land_all_tables(shop, 2)
+    for name in NO_DEFINITION:
+        assert None not in comments(shop, name)[1].values()
+
+
+def test_existing_tables_without_a_definition_stay_as_they_are(
+    shop: Shop, table_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        for module in ("checks", "task"):
+            earlier.setattr(f"wirebook.landing.runs.{module}.own_traits", lambda _: NO_TRAITS)
+        land_all_tables(shop, 1, table_format=table_format, runner=HereRunner())
+    before = {name: comments(shop, name) for name in NO_DEFINITION}
+    assert before["dead_letters"][1]["raw"] is None
+    land_all_tables(shop, 2, runner=HereRunner())
+    assert {name: comments(shop, name) for name in NO_DEFINITION} == before
 
 
 def test_table_without_comments_gets_them(shop: Shop, table_format: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,11 +54,6 @@ if TYPE_CHECKING:
     from wirebook.landing.report.show import TableSummary
     from wirebook.landing.runs.settings import CommittedBatch
 
-DESCRIPTIONS = {
-    "repeated": "events that had landed before",
-    "resolved": "dead letters that have landed since",
-    "staged": "definitions without a table of their own",
-}
 MAX_CELL = 48
 """Characters of a value in a table. XIDs are never shortened."""
 XID = re.compile(r"(/[^/\s]+/[^/\s]+){1,3}")
@@ -233,6 +228,7 @@ def show(
     If a table cannot be read, the others are still listed, and the exit code is 2.
     """
     from wirebook.landing.report.show import find_table, first_rows, tables_in  # noqa: PLC0415
+    from wirebook.landing.tables.layout import OWN_TABLES  # noqa: PLC0415
 
     if table is None:
         return _print_tables(folder, tables_in(folder), as_json=as_json)
@@ -244,7 +240,8 @@ def show(
         head = {"table": summary.name, "definition": summary.definition, "rows": summary.rows}
         print_json(head | {"columns": columns, "first": row_values})
     else:
-        content = summary.definition or DESCRIPTIONS.get(summary.name, "messages that did not land")
+        own = OWN_TABLES.get(summary.name)
+        content = summary.definition or (own.contents if own else "no definition")
         print_rows(first, title=f"{summary.name}: {counted(summary.rows, 'row')} of {content}")
     return OK
 

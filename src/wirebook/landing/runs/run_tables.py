@@ -15,7 +15,7 @@ from wirebook.landing.runs.settings import Catalogue, RunSettings
 from wirebook.landing.runs.table_format import check_properties
 from wirebook.landing.runs.target import Target
 from wirebook.landing.runs.task import TaskResult
-from wirebook.landing.tables.formats import NO_TRAITS, TableFormat, TableTraits
+from wirebook.landing.tables.formats import NO_TRAITS, TableFormat, TableTraits, own_traits
 from wirebook.landing.tables.names import assign_names
 from wirebook.landing.tables.partitions import partition_of
 from wirebook.landing.tables.settings import TableOptions, TableSettings
@@ -81,7 +81,7 @@ class RunTables:
         check_properties(self.settings, self._table_format)
         self.names()
 
-    def unused_settings(self) -> list[Problem]:
+    def unused_settings(self) -> Iterable[Problem]:
         """The settings that apply to no definition; definitions of other catalogues can have tables in the target."""
         if self._catalogue.xids is None or not self.settings.tables:
             return []
@@ -137,8 +137,10 @@ class RunTables:
                     raise WirebookError(Problem("not-conserved", message))
         known = self._target.tables()
         for table, schema in columns.items():
-            before, xid, traits = known.get(table), definitions.get(table), NO_TRAITS
-            if xid is not None:  # dead letters have no definition
+            before, xid = known.get(table), definitions.get(table)
+            if xid is None:  # such as that of dead letters
+                traits = before.traits if before else own_traits(table)
+            else:
                 traits = self._traits(settings, before, xid, schema, descriptions.get(table))
             if before is None or before.arrow != TableEntry.encoded(schema) or before.traits != traits:
                 yield TableEntry.of(table, xid, schema, traits)

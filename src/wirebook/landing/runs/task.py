@@ -38,7 +38,7 @@ from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location, is_file_system
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import EvolvingEngine, raw_records
-from wirebook.landing.tables.formats import NO_PROPERTIES, PLAIN, FileLayout, StagedFile
+from wirebook.landing.tables.formats import NO_PROPERTIES, PLAIN, FileLayout, StagedFile, own_traits
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
 from wirebook.landing.tables.partitions import partition_of
 from wirebook.landing.tables.settings import NO_SETTINGS, TableSettings
@@ -302,7 +302,8 @@ class Task:
     def _write_options(self, table: str, xid: str | None, schema: pa.Schema) -> FileLayout:
         """How the files of a table are written."""
         if xid is None:
-            return PLAIN
+            traits = self._tables[table].traits if table in self._tables else own_traits(table)
+            return FileLayout(descriptions=traits.comments) if traits.comments else PLAIN
         options = self._job.table_settings.of(xid)
         is_new = table not in self._tables
         day = partition_of(options.partition, schema) if is_new else self._tables[table].traits.day

@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["comment_text", "with_comments"]
+__all__ = ["OWN", "comment_text", "with_comments"]
 
 MAX_COMMENT: Final = 1000
 OWN: Final = {

@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from wirebook.landing.stores.locations import Location
+from wirebook.landing.tables.layout import OWN_TABLES
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import DayPartition
 from wirebook.problems import Problem
@@ -31,6 +32,7 @@ __all__ = [
     "Upkeep",
     "UpkeepOptions",
     "by_table",
+    "own_traits",
 ]
 
 
@@ -55,6 +57,12 @@ class TableTraits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 NO_TRAITS: Final = TableTraits()
 NO_PROPERTIES: Final[Mapping[str, str]] = {}
+
+
+def own_traits(table: str) -> TableTraits:
+    """The traits of a new table without a definition."""
+    own = OWN_TABLES.get(table)
+    return NO_TRAITS if own is None else TableTraits(description=own.contents.capitalize(), comments=own.comments)
 
 
 class FileLayout(msgspec.Struct, frozen=True):

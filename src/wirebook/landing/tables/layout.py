@@ -12,13 +12,13 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.compile.slots import ATTRIBUTES, ENVELOPE
-from wirebook.landing.tables.comments import comment_text
+from wirebook.landing.tables.comments import OWN, comment_text
 from wirebook.schema import CompiledSchema
 from wirebook.schema.layout import REST
 
@@ -77,6 +77,55 @@ RESOLVED_SCHEMA = pa.schema({
     "_catalogue": pa.string(),
 })  # fmt: skip
 """Dead letters that landed in a replay: their place, their table, and the catalogue."""
+
+
+class OwnTable(NamedTuple):
+    """A table without a definition: what its rows are, and the comments of columns that no other table has."""
+
+    contents: str
+    comments: dict[str, str]
+
+
+_RECORD: Final = {"received": OWN["_received"], "raw": "Record of the message, from which it can be read again"}
+OWN_TABLES: Final = {
+    DEAD_LETTERS: OwnTable(
+        "messages that did not land",
+        {
+            **_RECORD,
+            "protocol": OWN["_protocol"],
+            "endpoint": OWN["_endpoint"],
+            "outcome": "Kind of failure, such as unexpected or invalid-payload",
+            "definition": "XID of the definition that the message matched",
+            "problems": "Why the message did not land",
+            "near": "The closest definitions, and why the message did not match them",
+        },
+    ),
+    REPEATED: OwnTable(
+        "events that had landed before",
+        {
+            **_RECORD,
+            "source": "CloudEvents attribute 'source'",
+            "id": "CloudEvents attribute 'id'",
+            "definition": "XID of the definition that the event matched",
+            "table": "Table that has the event already",
+        },
+    ),
+    RESOLVED: OwnTable(
+        "dead letters that have landed since",
+        {
+            "table": "Table in which the message has landed",
+            "definition": "XID of the definition that the message matched",
+        },
+    ),
+    STAGED: OwnTable(
+        "definitions without a table of their own",
+        {
+            "definition": "XID of the definition of the row",
+            "table": "Table to which the row belongs",
+            "row": "Columns of that table which are missing here, as JSON",
+        },
+    ),
+}
 
 # CloudEvents attributes that every table of events has; `specversion` is always 1.0.
 CORE_ATTRIBUTES = tuple(name for name in ATTRIBUTES if name != "specversion")
