@@ -131,7 +131,7 @@ def test_damaged_staging_table_is_named(
     assert problem["message"].endswith("the staged rows of other tables are missing")
 
 
-@pytest.mark.parametrize(("table_format", "damage"), [pair for pair in DAMAGE if pair[1] not in (cut_file, lose_file)])
+@pytest.mark.parametrize(("table_format", "damage"), DAMAGE)
 @pytest.mark.parametrize("table", ["dead_letters", "resolved"])
 def test_replay_names_a_damaged_table(
     workspace: Any, table_format: str, damage: Callable[[Path, str], None], table: str
@@ -143,6 +143,8 @@ def test_replay_names_a_damaged_table(
     workspace.replay(engine={"unknown": ["b", "c"]})
     workspace.replay(engine={"unknown": ["c"]})
     damage(workspace.to, table)
-    with pytest.raises(WirebookError, match=f"(broken-target|unreadable-deletions): .*{table}"):
+    with pytest.raises(WirebookError, match=table) as raised:
         workspace.replay()
+    codes = {"broken-target"} if table == "dead_letters" and damage in (cut_file, lose_file) else {"unreadable-table"}
+    assert {problem.code for problem in raised.value.problems} == codes
     assert Target(workspace.to).next_batch() == 6

@@ -98,7 +98,7 @@ class Committer:
                     except TimeoutError:
                         continue
         except BaseException:
-            with suppress(OSError):  # the failure is told
+            with suppress(OSError):  # the first failure is raised
                 await self._close_sink()
             raise
         await self._close_sink()

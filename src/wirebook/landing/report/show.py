@@ -16,7 +16,7 @@ from wirebook.landing.runs.target import Target
 from wirebook.landing.stores.locations import AnyPath, Location, location_of, parquet_source
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import conform
-from wirebook.landing.tables.formats import CommitFailed, TableFormat
+from wirebook.landing.tables.formats import CommitFailed, TableFormat, unreadable_table
 from wirebook.landing.tables.layout import NO_DEFINITION, STAGED
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import DayPartition
@@ -71,7 +71,7 @@ class TableSummary:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
-            raise WirebookError(_unreadable(self.name, None, error)) from error
+            raise WirebookError(unreadable_table(self.name, error)) from error
 
 
 def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSummary]:
@@ -121,17 +121,10 @@ def _summary(
     try:
         files = tuple(table_format.files(place))
     except (CommitFailed, OSError) as error:
-        problem = _unreadable(place.name, table_format.how_to_mend(place.name, str(error)), error, place.folder)
+        mend = table_format.how_to_mend(place.name, str(error))
+        problem = unreadable_table(place.name, error, mend=mend, folder=place.folder)
     definition, schema, day = (entry.xid, entry.schema, entry.traits.day) if entry else (None, None, None)
     return TableSummary(place.name, definition, files, schema, staged, day, staged_files if staged else (), problem)
-
-
-def _unreadable(table: str, mend: str | None, error: Exception, folder: Location | None = None) -> Problem:
-    message = f"the table '{table}' cannot be read: {error}"
-    if table == STAGED:
-        message += "; the staged rows of other tables are missing"
-    hint = f"{mend or 'restore its missing or damaged files, or correct the table'}; then run the command again"
-    return Problem("unreadable-table", message, file=None if folder is None else str(folder), hint=hint)
 
 
 def find_table(tables: Iterable[TableSummary], name: str) -> TableSummary:

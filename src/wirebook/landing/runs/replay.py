@@ -28,7 +28,8 @@ from wirebook.landing.runs.target import DeadLetterFilter, Target
 from wirebook.landing.sources.splits import OPENING, FileSplit
 from wirebook.landing.stores.locations import Location, parquet_source
 from wirebook.landing.tables.all_formats import FORMATS
-from wirebook.landing.tables.layout import DEAD_LETTERS
+from wirebook.landing.tables.formats import unreadable_table
+from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED
 from wirebook.landing.tables.names import TablePlace
 from wirebook.problems import CODES, Problem, WirebookError
 
@@ -49,8 +50,8 @@ def replay_dead_letters(
 
     The endpoint and match options of the original landing apply, unless `settings` override them.
 
-    Raises: no-target, unknown-code, unknown-endpoint, target-locked, unreadable-deletions, unwritable-target,
-    broken-target, not-conserved
+    Raises: no-target, unknown-code, unknown-endpoint, target-locked, unreadable-deletions, unreadable-table,
+    unwritable-target, broken-target, not-conserved
     """
     _check(target, chosen)
     with open_run(settings, target, catalogue) as run:
@@ -62,7 +63,7 @@ def replay_dead_letters(
                 catalogue.check_endpoint(pinned.endpoint)
         if settings.progress:
             settings.progress.begin(sum(split.weight for _, split in splits))
-        resolved: int = sum(pq.read_metadata(parquet_source(path)).num_rows for path in target.resolved())
+        resolved = _count_resolved(target)
         dead_letters = sum(split.last for _, split in splits) - deleted
         # Some of the resolved ones may have been deleted from the table of dead letters.
         if dead_letters > resolved or dead_letters < run.history.rows.get(DEAD_LETTERS, 0):
@@ -70,6 +71,16 @@ def replay_dead_letters(
         run.report.skipped = dead_letters - (run.report.read - before)
         target.wait()
     return run.report
+
+
+def _count_resolved(target: Target) -> int:
+    """Raises: unreadable-table"""
+    files = target.resolved()
+    try:
+        counts: Iterator[int] = (pq.read_metadata(parquet_source(file)).num_rows for file in files)
+        return sum(counts)
+    except (OSError, pa.ArrowException) as error:
+        raise WirebookError(unreadable_table(RESOLVED, error)) from error
 
 
 def _check(target: Target, chosen: DeadLetterFilter) -> None:

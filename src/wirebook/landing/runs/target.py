@@ -50,7 +50,14 @@ from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath
 from wirebook.landing.stores.records import records_of, sync_folder
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.file_placement import clear_aside, move_aside
-from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableTraits, by_table
+from wirebook.landing.tables.formats import (
+    CommitFailed,
+    StagedFile,
+    TableFormat,
+    TableTraits,
+    by_table,
+    unreadable_table,
+)
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED
 from wirebook.landing.tables.names import TablePlace, levels_above
 from wirebook.landing.tables.settings import TableSettings
@@ -176,40 +183,47 @@ class Target:
         return self.history().format
 
     def resolved(self) -> list[Location]:
-        """The files that list dead letters which have landed since. Raises: broken-target"""
-        return self._files(RESOLVED)
+        """The files that list dead letters which have landed since. Raises: unreadable-table"""
+        with self._reading(RESOLVED) as (table_format, place):
+            return table_format.files(place)
 
     def dead_letters(self) -> list[Location]:
-        """The files of dead letters. Raises: broken-target"""
-        return self._files(DEAD_LETTERS)
-
-    def _files(self, table: str) -> list[Location]:
-        place = TablePlace(self.root, table)
-        try:
-            return FORMATS[self.format() or "parquet"].files(place)
-        except (CommitFailed, OSError) as error:
-            raise WirebookError(broken_target(place.folder, error)) from error
+        """The files of dead letters. Raises: unreadable-table"""
+        with self._reading(DEAD_LETTERS) as (table_format, place):
+            return table_format.files(place)
 
     def deleted_dead_letters(self) -> dict[str, pa.Int64Array]:
         """The positions of dead letters that another program has deleted while their files stayed, by name of file.
 
-        Raises: unreadable-deletions, broken-target
+        Raises: unreadable-deletions, unreadable-table
         """
-        place = TablePlace(self.root, DEAD_LETTERS)
-        try:
-            return FORMATS[self.format() or "parquet"].deleted_rows(place)
-        except (CommitFailed, OSError) as error:
-            raise WirebookError(broken_target(place.folder, error)) from error
+        with self._reading(DEAD_LETTERS) as (table_format, place):
+            return table_format.deleted_rows(place)
 
     def can_go_on(self, replay: PendingBatch) -> bool:
         """Whether the dead letters of an unfinished replay are still in the files that it was begun with: another
-        program may have deleted some since."""
+        program may have deleted some since.
+
+        Raises: store-failed, iceberg-catalog-failed
+        """
         read = {split.file.rpartition("/")[2] for task in replay.tasks for split in task}
         try:
             self.deleted_dead_letters()
             return read <= {file.name for file in self.dead_letters()}
-        except WirebookError:
+        except WirebookError as error:
+            if error.problems[0].code not in ("unreadable-deletions", "unreadable-table"):
+                raise
             return False
+
+    @contextmanager
+    def _reading(self, table: str) -> Iterator[tuple[TableFormat, TablePlace]]:
+        """The format and the place of a table, of which something is read. Raises: unreadable-table"""
+        table_format, place = FORMATS[self.format() or "parquet"], TablePlace(self.root, table)
+        try:
+            yield table_format, place
+        except (CommitFailed, OSError) as error:
+            mend = table_format.how_to_mend(table, str(error))
+            raise WirebookError(unreadable_table(table, error, mend=mend, folder=place.folder)) from error
 
     def record_stream(self, query: str, figures: Mapping[str, Any]) -> None:
         """Record the figures of the last batch of a streaming query. Only this query writes its record.

@@ -176,36 +176,25 @@ class DeltaFormat(ParquetFormat):
         self._checkpoints.wait()
 
     def files(self, place: TablePlace) -> list[Location]:
-        from deltalake import DeltaTable  # noqa: PLC0415
-        from deltalake.exceptions import DeltaError  # noqa: PLC0415
-
-        folder = place.folder
-        try:
-            if not DeltaTable.is_deltatable(str(folder), STORAGE):
-                return []
-            table = DeltaTable(str(folder), storage_options=STORAGE)
-        except (DeltaError, OSError) as error:
-            raise _failure(folder, error) from error
+        table = _opened(place.folder)
+        if table is None:
+            return []
         paths = pa.table(table.get_add_actions(flatten=True))["path"].to_pylist()
-        return sorted(folder / unquote(urlparse(path).path) for path in paths)
+        return sorted(place.folder / unquote(urlparse(path).path) for path in paths)
 
     def deleted_rows(self, place: TablePlace) -> dict[str, pa.Int64Array]:
         """Those of deletion vectors."""
-        from deltalake import DeltaTable  # noqa: PLC0415
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
-        folder = place.folder
-        if not DeltaTable.is_deltatable(str(folder), STORAGE):
+        table = _opened(place.folder)
+        if table is None or DELETION_VECTORS not in (table.protocol().reader_features or ()):
             return {}
         try:
-            table = DeltaTable(str(folder), storage_options=STORAGE)
-            if DELETION_VECTORS not in (table.protocol().reader_features or ()):
-                return {}
             vectors = pa.table(table.deletion_vectors())
         except (DeltaError, OSError) as error:
             message = f"the deletion vectors of the table '{place.name}' cannot be read: {short_reason(error)}"
             hint = f"remove the deleted rows from the files with Spark (`REORG TABLE {place.name} APPLY (PURGE)`)"
-            raise WirebookError(Problem("unreadable-deletions", message, file=str(folder), hint=hint)) from error
+            raise WirebookError(Problem("unreadable-deletions", message, file=str(place.folder), hint=hint)) from error
         return {
             unquote(path.rpartition("/")[2]): pc.indices_nonzero(pc.invert(kept.values)).cast(pa.int64())
             for path, kept in zip(vectors["filepath"].to_pylist(), vectors["selection_vector"], strict=True)
@@ -223,6 +212,19 @@ class DeltaFormat(ParquetFormat):
             return maintain_table(place, options)
         except (DeltaError, OSError) as error:
             raise _failure(place.folder, error) from error
+
+
+def _opened(folder: Location) -> DeltaTable | None:
+    """The table in a folder; None if there is none. Raises: CommitFailed, OSError, store-failed"""
+    from deltalake import DeltaTable  # noqa: PLC0415
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+    try:
+        return (
+            DeltaTable(str(folder), storage_options=STORAGE) if DeltaTable.is_deltatable(str(folder), STORAGE) else None
+        )
+    except (DeltaError, OSError) as error:
+        raise _failure(folder, error) from error
 
 
 def _failure(folder: Location, error: Exception) -> Exception:

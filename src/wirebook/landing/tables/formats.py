@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from wirebook.landing.stores.locations import Location
-from wirebook.landing.tables.layout import OWN_TABLES
+from wirebook.landing.tables.layout import OWN_TABLES, STAGED
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import DayPartition
 from wirebook.problems import Problem
@@ -33,6 +33,7 @@ __all__ = [
     "UpkeepOptions",
     "by_table",
     "own_traits",
+    "unreadable_table",
 ]
 
 
@@ -241,6 +242,17 @@ class TableFormat(Protocol):
 
         Raises: OSError, CommitFailed, store-failed
         """
+
+
+def unreadable_table(
+    table: str, error: Exception, *, mend: str | None = None, folder: Location | None = None
+) -> Problem:
+    """The problem of a table, or of a file of it, that cannot be read. `mend` is what the format has against it."""
+    message = f"the table '{table}' cannot be read: {error}"
+    if table == STAGED:
+        message += "; the staged rows of other tables are missing"
+    hint = f"{mend or 'restore its missing or damaged files, or correct the table'}; then run the command again"
+    return Problem("unreadable-table", message, file=None if folder is None else str(folder), hint=hint)
 
 
 def by_table(files: Iterable[StagedFile]) -> Iterator[tuple[str, list[StagedFile]]]:
