@@ -124,11 +124,16 @@ def test_damaged_staging_table_is_named(
     workspace: Any, capsys: pytest.CaptureFixture[str], table_format: str, damage: Callable[[Path, str], None]
 ) -> None:
     land(workspace, table_format, stage_below=5)
+    workspace.write("more", b'{"protocol":"X","t":"d"}\n' * 9)
+    workspace.land(stage_below=5)
     damage(workspace.to, "staged")
     assert run(["show", str(workspace.to), "--json"]) == 2
-    [problem] = json.loads(capsys.readouterr().out)["problems"]
+    shown = json.loads(capsys.readouterr().out)
+    assert {name: table["rows"] for name, table in shown["tables"].items()} == {"d": 9}
+    assert run(["show", str(workspace.to), "a"]) == 2
+    [problem] = shown["problems"]
     assert problem["message"].startswith("the table 'staged' cannot be read: ")
-    assert problem["message"].endswith("the staged rows of other tables are missing")
+    assert problem["message"].endswith("tables with staged rows cannot be read either")
 
 
 @pytest.mark.parametrize(("table_format", "damage"), DAMAGE)

@@ -254,7 +254,7 @@ def _print_tables(folder: str, listed: Sequence[TableSummary], *, as_json: bool)
         try:
             table.check_rows()
         except WirebookError as error:
-            problems += error.problems
+            problems += [problem for problem in error.problems if problem not in problems]
         else:
             tables.append(table)
     has_staged = any(table.staged for table in tables)

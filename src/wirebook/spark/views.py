@@ -179,7 +179,7 @@ def view_statements_and_problems(
             summary.check()
             statements |= dict.fromkeys(make(summary))
         except WirebookError as error:
-            problems += error.problems
+            problems += [problem for problem in error.problems if problem not in problems]
     return list(statements), problems
 
 

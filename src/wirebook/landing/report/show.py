@@ -32,7 +32,7 @@ class TableSummary:
 
     Shape: `definition` is None for the tables in `NO_DEFINITION`. `schema` is None for the schema of the files; older
     files may lack columns. `day` is the partition. `staged` of the rows are in `staged_files`, the files of the staging
-    table. `problem` is why the list of its files cannot be read.
+    table. `problem` is why the list of its files, or its staged rows, cannot be read.
     """
 
     name: str
@@ -95,10 +95,13 @@ def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSumma
             staged = rows_by_table(staging.files)
     except WirebookError as error:
         staging, staged = replace(staging, problem=error.problems[0]), {}
-    others = (
+    others = [
         _summary(TablePlace(root, name), known.get(name), table_format, staged.get(name, 0), staging.files)
         for name in in_order((known.keys() | staged.keys()) - {STAGED})
-    )
+    ]
+    if staging.problem:
+        incomplete = target.history().staged
+        others = [replace(table, problem=staging.problem) if table.name in incomplete else table for table in others]
     tables = [*others, *([staging] if with_staging or staging.problem else [])]
     return [table for table in tables if table.files or table.staged or table.problem]
 

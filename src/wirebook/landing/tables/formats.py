@@ -250,7 +250,7 @@ def unreadable_table(
     """The problem of a table, or of a file of it, that cannot be read. `mend` is what the format has against it."""
     message = f"the table '{table}' cannot be read: {error}"
     if table == STAGED:
-        message += "; the staged rows of other tables are missing"
+        message += "; tables with staged rows cannot be read either"
     hint = f"{mend or 'restore its missing or damaged files, or correct the table'}; then run the command again"
     return Problem("unreadable-table", message, file=None if folder is None else str(folder), hint=hint)
 
