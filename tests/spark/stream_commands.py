@@ -59,7 +59,9 @@ def run(environment: Mapping[str, str], arguments: list[str], code: int = 0) -> 
     return [json.loads(line) for line in out.splitlines()], err
 
 
-def kill_while_producing(arguments: list[str], produce: Callable[[], None], kills: int) -> None:
+def kill_while_producing(
+    arguments: list[str], produce: Callable[[], None], kills: int, environment: Mapping[str, str] | None = None
+) -> None:
     """Start a stream and kill its driver at a random moment, so many times, while `produce` is called again and
     again."""
     dice, is_over = random.Random(time.time_ns()), threading.Event()
@@ -72,7 +74,7 @@ def kill_while_producing(arguments: list[str], produce: Callable[[], None], kill
     producer.start()
     try:
         for _ in range(kills):
-            with started({}, arguments) as process:
+            with started(environment or {}, arguments) as process:
                 stream = Watched(process)
                 stream.wait_for(lambda s=stream: any(note.startswith("streaming") for note in s.notes))
                 time.sleep(dice.uniform(0, 8))

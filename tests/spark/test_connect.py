@@ -6,16 +6,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from socket import create_connection
 from typing import Any
 
 import pytest
-from brokers import free_port
 
-from tests.brokers.spark_cluster import SPARK_HOME, driver_environment
+from tests.brokers.spark_connect import connect_server
 from tests.spark.test_land_spark import CATALOGUE, FIRST, SECOND, event
 from wirebook.problems import WirebookError
 from wirebook.spark.session import session
@@ -84,30 +81,8 @@ print(json.dumps(results))
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Spark Connect server on this machine."""
-    port, log = free_port(), tmp_path_factory.mktemp("connect") / "log"
-    settings = {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-    }
-    command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", "local[2]"]
-    command += [text for name, value in settings.items() for text in ("--conf", f"{name}={value}")]
-    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    environment = driver_environment() | {"PYSPARK_PYTHON": sys.executable}
-    with log.open("wb") as output, subprocess.Popen(command, env=environment, stdout=output, stderr=output) as process:
-        try:
-            while process.poll() is None:
-                try:
-                    create_connection(("127.0.0.1", port), timeout=5).close()
-                    break
-                except OSError:
-                    time.sleep(0.1)
-            assert process.poll() is None, log.read_text()
-            yield f"sc://127.0.0.1:{port}"
-        finally:
-            process.terminate()
+    with connect_server(tmp_path_factory.mktemp("connect")) as url:
+        yield url
 
 
 def test_spark_connect_lands_what_a_session_of_this_machine_lands(server: str, tmp_path: Path) -> None:
@@ -137,18 +112,6 @@ def test_spark_connect_lands_what_a_session_of_this_machine_lands(server: str, t
         "stream match": [["invalid-payload", 1], ["matched", 100], ["unexpected", 1]],
         "batch": [0, 0, 0, 102],
     }
-
-
-def test_stream_over_spark_connect_is_refused(tmp_path: Path) -> None:
-    endpoint = {"usage": ["consumer"], "protocol": "KAFKA", "protocoloptions": {"topic": "t"}}
-    (tmp_path / "catalogue.json").write_text(json.dumps(CATALOGUE | {"endpoints": {"e": endpoint}}))
-    command = [sys.executable, "-c", "from wirebook.cli import main; main()", "stream", "--endpoint", "/endpoints/e"]
-    command += ["--catalog", "catalogue.json", "--to", "tables"]
-    environment = os.environ | {"SPARK_REMOTE": "sc://127.0.0.1:1"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "streams do not run over Spark Connect" in done.stderr
-    assert "[bad-setting]; unset SPARK_REMOTE" in done.stderr
 
 
 def test_missing_packages_of_spark_connect_name_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:

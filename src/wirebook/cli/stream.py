@@ -147,12 +147,14 @@ def stream(  # noqa: PLR0917 (options)
     from wirebook.landing.watch.lineage import Dataset, RunLineage  # noqa: PLC0415
     from wirebook.spark.checkpoints import check_checkpoint  # noqa: PLC0415
     from wirebook.spark.jars import KAFKA, class_path, locked_jars  # noqa: PLC0415 (half a second for all of these)
-    from wirebook.spark.session import check_streams_run, is_submitted  # noqa: PLC0415
+    from wirebook.spark.session import is_remote, is_submitted  # noqa: PLC0415
     from wirebook.spark.stream import StreamJob, checkpoint_of, run_stream  # noqa: PLC0415
     from wirebook.spark.stream_sources import ReadLimits  # noqa: PLC0415
 
-    check_streams_run()
     if checkpoint is not None:
+        if is_remote():
+            message = "over Spark Connect, the target keeps the progress of the stream"
+            raise typer.BadParameter(message, param_hint="--checkpoint")
         check_checkpoint(checkpoint)
     stored = read_secrets(secrets)
     check_secrets(stored, loaded, secrets)
@@ -172,9 +174,10 @@ def stream(  # noqa: PLR0917 (options)
         source,
         to,
         query,
-        checkpoint or checkpoint_of(to, query),
+        None if is_remote() else checkpoint or checkpoint_of(to, query),
         limits,
-        trigger={"processingTime": f"{0 if interval == '0' else seconds_of('--interval', interval):.0f} seconds"},
+        None if available_now or once else 0 if interval == "0" else seconds_of("--interval", interval),
+        in_one_batch=once,
         options={
             "endpoint": endpoint,
             "table_format": table_format,
@@ -185,15 +188,13 @@ def stream(  # noqa: PLR0917 (options)
             "deduplicate": window_of(deduplicate),
         },
     )
-    if available_now or once:
-        job.trigger, job.continuous = ({"availableNow": True} if available_now else {"once": True}), False
     output = BatchOutput(progress, as_json=as_json)
     live = LiveCatalog(loaded, catalog, endpoint, output.note)
     settings = {}
     if received.protocol == "KAFKA" and not is_submitted():
         settings["spark.driver.extraClassPath"] = class_path(locked_jars(KAFKA), jars)
     datasets = [Dataset(*dataset) for dataset in source.datasets]
-    lineage = RunLineage(f"stream.{query}", datasets, to, output.note, is_streaming=job.continuous)
+    lineage = RunLineage(f"stream.{query}", datasets, to, output.note, is_streaming=job.is_continuous)
     stop = Stop()
 
     def run() -> Report:

@@ -15,7 +15,7 @@ import os
 import pickle
 import sys
 import traceback
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -26,7 +26,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from wirebook.capture.jetstream import KeptStream, MessagesLost, read_messages, stream_state
 from wirebook.capture.nats_client import NatsServers
 
-__all__ = ["NAME", "JetStreamDataSource", "StreamRange", "file_of"]
+__all__ = ["COLUMNS", "NAME", "JetStreamDataSource", "StreamRange", "file_of", "read_numbered"]
 
 NAME: Final = "wirebook_jetstream"
 COLUMNS: Final = "value binary, file string, line bigint"
@@ -71,6 +71,13 @@ class StreamRange:
     def options(self) -> dict[str, str]:
         """The options of the data source. Spark masks their values, because they are named secrets."""
         return {"secrets": base64.b64encode(pickle.dumps(self)).decode()}
+
+    def split(self, first: int, last: int) -> list[SequencePartition]:
+        """The sequence numbers from `first` to `last`, which are some, for the workers."""
+        size = last - first + 1
+        count = max(min(self.tasks, size), -(-size // PER_TASK))
+        bounds = [first + size * part // count for part in range(count + 1)]
+        return [SequencePartition(low, high - 1) for low, high in pairwise(bounds)]
 
 
 def file_of(stream: str) -> str:
@@ -143,21 +150,11 @@ class JetStreamReader(DataSourceStreamReader):
             raise MessagesLost(f"the stream '{source.stream}' was deleted and created again")
         if source.fail_on_data_loss and state.first > first:
             raise MessagesLost(f"sequence numbers {first} to {state.first - 1} of '{source.stream}'")
-        count = max(min(source.tasks, last - first + 1), -(-(last - first + 1) // PER_TASK))
-        bounds = [first + (last + 1 - first) * part // count for part in range(count + 1)]
-        return [SequencePartition(low, high - 1) for low, high in pairwise(bounds)]
+        return source.split(first, last)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Read the messages of a range, a few megabytes at once."""
         assert isinstance(partition, SequencePartition)
-        loop = asyncio.new_event_loop()
-        batches = _batches(self._source, partition.first, partition.last)
-        try:
-            while (batch := loop.run_until_complete(anext(batches, None))) is not None:
-                yield batch
-        finally:
-            loop.run_until_complete(batches.aclose())
-            loop.close()
+        return read_partition(self._source, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing: the checkpoint has the offsets, and the stream keeps its messages."""
@@ -167,6 +164,30 @@ class JetStreamReader(DataSourceStreamReader):
         a traceback because it cannot."""
         if isinstance(sys.exc_info()[1], EOFError | BrokenPipeError | ConnectionResetError):
             os._exit(0)
+
+
+# -- reading, in workers --------------------------------------------------------------------------------------------
+
+
+def read_numbered(
+    source: StreamRange, partitions: Sequence[SequencePartition], numbers: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Read those of the partitions whose numbers come. Columns in: id. Columns out: value, file, line."""
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield from read_partition(source, partitions[number])
+
+
+def read_partition(source: StreamRange, partition: SequencePartition) -> Iterator[pa.RecordBatch]:
+    """Read the messages of a range, a few megabytes at once."""
+    loop = asyncio.new_event_loop()
+    batches = _batches(source, partition.first, partition.last)
+    try:
+        while (batch := loop.run_until_complete(anext(batches, None))) is not None:
+            yield batch
+    finally:
+        loop.run_until_complete(batches.aclose())
+        loop.close()
 
 
 async def _batches(source: StreamRange, first: int, last: int) -> AsyncGenerator[pa.RecordBatch]:

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from wirebook.capture.endpoints import ReceivedEndpoint
-from wirebook.capture.jetstream import find_stream, stream_state
+from wirebook.capture.jetstream import find_stream
 from wirebook.capture.nats_client import NatsServers, subject_of
 from wirebook.landing.stores.locations import files_in
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.checkpoints import checkpoint_folder
 from wirebook.spark.jetstream import NAME, JetStreamDataSource, StreamRange, file_of
+from wirebook.spark.jetstream_ranges import JetStreamRanges
 from wirebook.spark.runner import parallelism_of
-from wirebook.spark.stream_sources import ReadLimits, causes, messages_lost
+from wirebook.spark.stream_sources import ReadLimits, causes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,15 +91,14 @@ class JetStream:
         return {name: read[name] for name in ("sequence", "created")} if isinstance(read, dict) else None
 
     def start_after(self, spark: SparkSession, position: Mapping[str, Any], limits: ReadLimits) -> str:  # noqa: ARG002
-        if stream_state(self.servers, self.stream).created == position["created"]:
-            return str(position["sequence"] + 1)
-        if limits.fail_on_data_loss:
-            raise messages_lost(f"the stream '{self.stream}' was deleted and created again")
-        return limits.starting
+        return JetStreamRanges(self.servers, self.stream, self.subject, limits).start_after(position)
 
     def lag(self, progress: Mapping[str, Any]) -> dict[str, int] | None:
         read = progress.get("endOffset")
         return {file_of(self.stream): read["newest"] - read["sequence"]} if isinstance(read, dict) else None
+
+    def ranges(self, limits: ReadLimits) -> JetStreamRanges:
+        return JetStreamRanges(self.servers, self.stream, self.subject, limits)
 
     def away(self, failure: BaseException) -> str | None:
         return _reason(AWAY, failure)

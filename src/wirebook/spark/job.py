@@ -27,6 +27,7 @@ from wirebook.problems import Problem, WirebookError
 from wirebook.spark.checkpoints import checkpoint_url, clear_unfinished
 from wirebook.spark.frames import frame_columns, missing_columns, run_frame, warn
 from wirebook.spark.runner import SparkRunner
+from wirebook.spark.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -144,14 +145,15 @@ def land_batch_of_endpoint(
     catalog: AnyCatalog,
     to: Target,
     *,
+    query: str | None,
     is_whole: bool,
     **options: Unpack[FrameOptions],
 ) -> Report:
-    """Land a batch of a query of `wirebook stream`, as `land_batch`. `is_whole` as in `FrameBatch`.
+    """Land a batch of `wirebook stream`, as `land_batch`. `is_whole` as in `FrameBatch`.
 
     Raises: WirebookError (as `land`)
     """
-    batch = FrameBatch(query=_query_id(frame), batch_id=batch_id, is_whole=is_whole)
+    batch = FrameBatch(query=query or _query_id(frame), batch_id=batch_id, is_whole=is_whole)
     return _land_frame(frame, batch, catalog, to, **options)
 
 
@@ -227,7 +229,7 @@ def _land_stream(
 
     Raises: frame-identity, over Spark Connect; bad-setting, unsupported-store
     """
-    if not hasattr(frame.sparkSession, "sparkContext"):
+    if is_connect(frame.sparkSession):
         message = "over Spark Connect, nothing identifies the batches of a streaming DataFrame"
         hint = "call `land_batch` with a query='NAME' of your own in `foreachBatch`, or run the program by spark-submit"
         raise WirebookError(Problem("frame-identity", message, hint=hint))

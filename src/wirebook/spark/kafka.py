@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from wirebook.capture.endpoints import ReceivedEndpoint, variable_of
 from wirebook.catalog import Catalog
@@ -22,7 +22,21 @@ from wirebook.definitions.compile.endpoint_options import KAFKA_SECURITY
 from wirebook.definitions.compile.slots import BARE, family
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["KafkaSource", "client_settings", "kafka_source", "starting_offsets"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "KafkaSource",
+    "client_settings",
+    "kafka_source",
+    "load_with_connector",
+    "starting_offsets",
+]
+
+EARLIEST: Final = -2
+LATEST: Final = -1
 
 PROTOCOL, MECHANISM, JAAS = "security.protocol", "sasl.mechanism", "sasl.jaas.config"
 SECRET: Final = re.compile(r"password|jaas|secret|token|keystore\.key")
@@ -73,24 +87,78 @@ class KafkaSource:
     def options(
         self, *, starting: str, max_per_batch: int | None, min_per_batch: int | None, fail_on_data_loss: bool
     ) -> dict[str, str]:
-        """The options of Spark's Kafka source."""
-        options = {
-            "includeHeaders": "true",
-            "startingOffsets": starting,
-            "failOnDataLoss": str(fail_on_data_loss).lower(),
-            "maxRecordsPerPartition": str(RECORDS_PER_TASK),
-        }
+        """The options of Spark's Kafka source for a query."""
+        options = self._options(fail_on_data_loss) | {"startingOffsets": starting}
+        if self.group and "group.id" not in self.settings:
+            options["groupIdPrefix"] = self.group
         if self.partition is None:
             options["subscribe"] = ",".join(self.topics)
         else:
             options["assign"] = json.dumps({topic: [self.partition] for topic in self.topics})
-        if self.group and "group.id" not in self.settings:
-            options["groupIdPrefix"] = self.group
         if max_per_batch:
             options["maxOffsetsPerTrigger"] = str(max_per_batch)
         if min_per_batch:
             options["minOffsetsPerTrigger"] = str(min_per_batch)
+        return options
+
+    def range_options(
+        self, ranges: Mapping[tuple[str, int], tuple[int, int]], run: str, *, fail_on_data_loss: bool
+    ) -> dict[str, str]:
+        """The options of Spark's Kafka source for a batch: the messages of some partitions from the first offset to
+        before the second. The batches of a `run` have one group id, or each of them would need consumers of its own."""
+        assigned, starting, ending = dict[str, list[int]](), dict[str, dict[str, int]](), dict[str, dict[str, int]]()
+        for (topic, number), (first, end) in ranges.items():
+            assigned.setdefault(topic, []).append(number)
+            starting.setdefault(topic, {})[str(number)] = first
+            ending.setdefault(topic, {})[str(number)] = end
+        names = {"assign": assigned, "startingOffsets": starting, "endingOffsets": ending}
+        group = {"kafka.group.id": f"{self.group or 'spark-kafka-relation'}-{run}"}
+        return group | self._options(fail_on_data_loss) | {name: json.dumps(value) for name, value in names.items()}
+
+    def _options(self, fail_on_data_loss: bool) -> dict[str, str]:
+        options = {
+            "includeHeaders": "true",
+            "failOnDataLoss": str(fail_on_data_loss).lower(),
+            "maxRecordsPerPartition": str(RECORDS_PER_TASK),
+        }
         return options | {f"kafka.{name}": value for name, value in self.settings.items()}
+
+    def first_offsets(
+        self, position: Mapping[str, Any] | None, starting: str, partitions: Mapping[str, Iterable[int]]
+    ) -> dict[str, dict[str, int]]:
+        """Where a stream starts in the `partitions` of each topic: after the position of an earlier run, if there is
+        one, else at `starting`. New partitions start with their first message, new topics where a new stream would."""
+        if position is None:
+            position = {} if starting in ("earliest", "latest") else json.loads(starting)
+        offsets, new_topic = {}, LATEST if starting == "latest" else EARLIEST
+        for topic, numbers in partitions.items():
+            known = position.get(topic)
+            default, own = (new_topic, {}) if known is None else (EARLIEST, known)
+            read = numbers if self.partition is None else [self.partition]
+            offsets[topic] = {str(number): own.get(str(number), default) for number in read}
+        return offsets
+
+
+def load_with_connector(load: Callable[[], DataFrame]) -> DataFrame:
+    """Call `load` of Spark's Kafka source.
+
+    Raises: missing-jars
+    """
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 (half a second)
+
+    try:
+        frame = load()
+        assert frame.schema  # over Spark Connect, the server looks for the connector now
+    except AnalysisException as error:
+        if "kafka" not in str(error).casefold() or "data source" not in str(error).casefold():
+            raise
+        message = "this Spark session has no Kafka connector"
+        hint = (
+            "add the jars of `python -m wirebook.spark.jars FOLDER` to spark-submit, with --jars; for Spark Connect, "
+            "to that of the server"
+        )
+        raise WirebookError(Problem("missing-jars", message, hint=hint)) from error
+    return frame
 
 
 # -- the definition -------------------------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from wirebook.problems import Problem, WirebookError
+from wirebook.capture.kafka_broker import ANSWER_SECONDS, BrokerErrors
+from wirebook.problems import WirebookError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,15 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["check_topics"]
 
-TIMEOUT_SECONDS: Final = 15
 ADMIN: Final = "org.apache.kafka.clients.admin.Admin"
 
 
 def check_topics(spark: SparkSession, source: KafkaSource) -> dict[str, int]:
     """Check that the broker answers, accepts the credentials, and has the topics; returns their numbers of partitions.
 
-    Has no effect, and returns nothing, where Java's classes cannot be called: on Spark Connect, or if the connector is
-    not on the class path of the session itself.
+    Has no effect, and returns nothing, if the connector is not on the class path of the session itself. Over Spark
+    Connect, which has no Java to call, `wirebook.capture.kafka_offsets` asks the broker.
 
     Raises: broker-unreachable, unknown-topic
     """
@@ -38,7 +37,7 @@ def check_topics(spark: SparkSession, source: KafkaSource) -> dict[str, int]:
     if not isinstance(admin_class, JavaClass):
         return {}
     properties = jvm.java.util.Properties()
-    timeouts = {"default.api.timeout.ms": TIMEOUT_SECONDS * 1000, "request.timeout.ms": TIMEOUT_SECONDS * 1000 // 2}
+    timeouts = {"default.api.timeout.ms": ANSWER_SECONDS * 1000, "request.timeout.ms": ANSWER_SECONDS * 1000 // 2}
     for name, value in {**source.settings, **timeouts}.items():
         properties.setProperty(name, str(value))
     topics = jvm.java.util.ArrayList()
@@ -63,24 +62,12 @@ def _causes(exception: Any) -> Iterator[tuple[str, str]]:
 
 
 def _problem(source: KafkaSource, causes: list[tuple[str, str]]) -> WirebookError:
-    names = {name for name, _ in causes}
+    errors, names = BrokerErrors(source.topics, source.settings), {name for name, _ in causes}
     name, message = causes[-1]
-    code, hint = "broker-unreachable", None
     if "UnknownTopicOrPartitionException" in names:
-        quoted = ", ".join(f"'{topic}'" for topic in source.topics)
-        code, text = "unknown-topic", f"the broker at {source.servers} does not have the topic {quoted}"
-        hint = "create it, or correct 'topic' in the protocoloptions of the endpoint"
-    elif any("Timeout" in name for name in names):
-        text = f"the broker at {source.servers} did not answer within {TIMEOUT_SECONDS} seconds"
-        hint = f"check the addresses, and whether the broker needs TLS; security.protocol is {_protocol(source)}"
-    elif any("Authentication" in name or "Authorization" in name or "Ssl" in name for name in names):
-        text = f"the broker at {source.servers} refuses the connection ({_protocol(source)}): {message}"
-        hint = "check the credentials and certificates"
-    else:
-        text = f"the broker at {source.servers} cannot be used: {re.sub(r'Exception$', '', name)}: {message}"
-    return WirebookError(Problem(code, text, hint=hint))
-
-
-def _protocol(source: KafkaSource) -> str:
-    mechanism = source.settings.get("sasl.mechanism")
-    return " with ".join(filter(None, (source.settings.get("security.protocol"), mechanism)))
+        return errors.unknown_topic()
+    if any("Timeout" in name for name in names):
+        return errors.no_answer()
+    if any("Authentication" in name or "Authorization" in name or "Ssl" in name for name in names):
+        return errors.refused(message)
+    return errors.unusable(f"{name.removesuffix('Exception')}: {message}")

@@ -11,18 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from wirebook.problems import Problem, WirebookError
-from wirebook.spark.kafka import KafkaSource
+from wirebook.problems.extras import library
+from wirebook.spark.kafka import KafkaSource, load_with_connector
 from wirebook.spark.kafka_admin import check_topics
-from wirebook.spark.stream_sources import ReadLimits, causes
+from wirebook.spark.stream_sources import MessageRanges, ReadLimits, causes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["KafkaStream"]
 
-EARLIEST: Final = -2
-LATEST: Final = -1
 OF_BROKER: Final = re.compile(
     r"kafka\S*\.(?:\w*Timeout\w*|\w*Disconnect\w*|Network\w*|\w*NotAvailable\w*|NotLeader\w*|NotCoordinator\w*|"
     r"Coordinator\w*|KafkaException: Failed to create new KafkaAdminClient)|org\.apache\.kafka\S*Exception: Timed out"
@@ -57,36 +55,21 @@ class KafkaStream:
         check_topics(spark, self.source)
 
     def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str) -> DataFrame:  # noqa: ARG002
-        from pyspark.errors import AnalysisException  # noqa: PLC0415 (half a second)
-
         options = self.source.options(
             starting=limits.starting,
             max_per_batch=limits.max_per_batch,
             min_per_batch=limits.min_per_batch,
             fail_on_data_loss=limits.fail_on_data_loss,
         )
-        try:
-            return spark.readStream.format("kafka").options(**options).load()
-        except AnalysisException as error:
-            if "kafka" not in str(error).casefold() or "data source" not in str(error).casefold():
-                raise
-            message = "this Spark session has no Kafka connector"
-            hint = "add the jars of `python -m wirebook.spark.jars FOLDER` to spark-submit, with --jars"
-            raise WirebookError(Problem("missing-jars", message, hint=hint)) from error
+        return load_with_connector(spark.readStream.format("kafka").options(**options).load)
 
     def position(self, progress: Mapping[str, Any]) -> Mapping[str, Any] | None:
         read = progress.get("endOffset")
         return read if isinstance(read, dict) else None
 
     def start_after(self, spark: SparkSession, position: Mapping[str, Any], limits: ReadLimits) -> str:
-        """The next offset of each partition. New partitions start with their first message, new topics where the
-        query would."""
-        new_topic = LATEST if limits.starting == "latest" else EARLIEST
-        offsets = {}
-        for topic, count in check_topics(spark, self.source).items():
-            known = position.get(topic)
-            default = new_topic if known is None else EARLIEST
-            offsets[topic] = {str(number): (known or {}).get(str(number), default) for number in range(count)}
+        partitions = {topic: range(count) for topic, count in check_topics(spark, self.source).items()}
+        offsets = self.source.first_offsets(position, limits.starting, partitions)
         return json.dumps(offsets) if offsets else limits.starting
 
     def lag(self, progress: Mapping[str, Any]) -> dict[str, int] | None:
@@ -98,6 +81,10 @@ class KafkaStream:
             for topic, partitions in latest.items()
             for number, end in partitions.items()
         }
+
+    def ranges(self, limits: ReadLimits) -> MessageRanges:
+        opened: MessageRanges = library("wirebook.spark.kafka_ranges").KafkaRanges(self.source, limits)
+        return opened
 
     def away(self, failure: BaseException) -> str | None:
         texts = [str(error) for error in causes(failure)]

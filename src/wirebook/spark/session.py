@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
 from wirebook.spark.class_archive import archive_of, create_in_background, java_options
 from wirebook.spark.java import JAVA_OPTIONS, Java, find_java
@@ -20,7 +19,7 @@ from wirebook.spark.java import JAVA_OPTIONS, Java, find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Java", "check_streams_run", "find_java", "is_submitted", "session"]
+__all__ = ["Java", "find_java", "is_connect", "is_remote", "is_submitted", "session"]
 
 REMOTE = "SPARK_REMOTE"
 """The environment variable with the address of a Spark Connect server."""
@@ -41,7 +40,7 @@ def session(
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 (half a second)
 
-    if REMOTE in os.environ:
+    if is_remote():
         library("grpc_status.rpc_status")
 
     active = SparkSession.getActiveSession()
@@ -64,15 +63,14 @@ def is_submitted() -> bool:
     return any(name in os.environ for name in SUBMITTED)
 
 
-def check_streams_run() -> None:
-    """Check that the session can run the function of each batch of a stream in this process.
+def is_remote() -> bool:
+    """Whether a Spark Connect server provides the session of the command line."""
+    return REMOTE in os.environ
 
-    Raises: bad-setting
-    """
-    if REMOTE in os.environ:
-        message = "streams do not run over Spark Connect, whose server would run the landing of each batch"
-        hint = f"unset {REMOTE} to run Spark on this machine, or run the program by spark-submit"
-        raise WirebookError(Problem("bad-setting", message, actual=os.environ[REMOTE], hint=hint))
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect."""
+    return not hasattr(spark, "sparkContext")
 
 
 def local_settings(archive_options: Sequence[str] = (), cores: int | None = None) -> dict[str, str]:

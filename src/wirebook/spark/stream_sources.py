@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from wirebook.problems import Problem, WirebookError
@@ -11,7 +11,7 @@ from wirebook.problems import Problem, WirebookError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["ReadLimits", "StreamSource", "causes", "messages_lost"]
+__all__ = ["MessageRanges", "ReadLimits", "StreamSource", "Unread", "causes", "messages_lost"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,73 @@ class ReadLimits:
     max_per_batch: int | None = None
     min_per_batch: int | None = None
     fail_on_data_loss: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Messages that a broker has and a stream has not read.
+
+    Shape: `ranges` has, by the `_file` of messages, the number (offset, sequence number) of the first one and the one
+    after the last. `created` tells a stream of JetStream from an earlier one with the same name.
+    """
+
+    ranges: Mapping[str, tuple[int, int]]
+    created: str | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many they are, by `_file`."""
+        return {file: end - first for file, (first, end) in self.ranges.items()}
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """The number after the last one, by `_file`."""
+        return {file: end for file, (_, end) in self.ranges.items()}
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts.values())
+
+    def before(self, ends: Mapping[str, int]) -> Unread:
+        """Those before some numbers; of a `_file` without one, none."""
+        cut = {file: (first, max(first, min(end, ends.get(file, first)))) for file, (first, end) in self.ranges.items()}
+        return replace(self, ranges=cut)
+
+    def limited(self, most: int | None) -> Unread:
+        """The first `most` of them: of each `_file` its share, but at least one, so that it does not wait for others
+        that have more and more. As those of Spark, a batch may be larger by as many messages as there are files."""
+        total = self.count
+        if most is None or total <= most:
+            return self
+        counts = self.counts
+        cut = {
+            file: (first, first + min(counts[file], max(1, counts[file] * most // total)))
+            for file, (first, _) in self.ranges.items()
+        }
+        return replace(self, ranges=cut)
+
+    def after(self, batch: Unread) -> Unread:
+        """What is left of them after a batch."""
+        return replace(self, ranges={file: (batch.ranges[file][1], end) for file, (_, end) in self.ranges.items()})
+
+
+class MessageRanges(Protocol):
+    """The messages of an endpoint for a program that plans the batches of its stream itself."""
+
+    def unread(self, position: Mapping[str, Any] | None) -> Unread:
+        """What there is to read after a position; None: where a new stream starts.
+
+        Raises: broker-unreachable, unknown-topic, messages-lost
+        """
+
+    def position_before(self, unread: Unread) -> Mapping[str, Any]:
+        """The position before the first of some messages, in the form of `StreamSource.position`."""
+
+    def frame(self, spark: SparkSession, batch: Unread) -> DataFrame:
+        """The DataFrame of a batch.
+
+        Raises: missing-jars
+        """
 
 
 class StreamSource(Protocol):
@@ -80,6 +147,12 @@ class StreamSource(Protocol):
     def lag(self, progress: Mapping[str, Any]) -> dict[str, int] | None:
         """The messages that the broker had after a batch and the query had not read, by the `_file` of messages.
         `progress` is what Spark reports about the source."""
+
+    def ranges(self, limits: ReadLimits) -> MessageRanges:
+        """The same messages for a program that plans batches itself.
+
+        Raises: missing-extra, bad-setting
+        """
 
     def away(self, failure: BaseException) -> str | None:
         """Why a query failed, if the reason is that the broker is away: it may come back."""

@@ -1,0 +1,167 @@
+"""Ask a Kafka broker which offsets its topics have, without Java: by confluent-kafka.
+
+Clients of Spark Connect plan the batches of a stream so. Spark reads the messages themselves, with Kafka's Java client,
+so the settings are those of that client.
+
+Spec: docs/how-to/kafka-stream.md; docs/decisions/0225
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Final
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from wirebook.capture.kafka_broker import ANSWER_SECONDS, BrokerErrors
+from wirebook.problems import Problem, WirebookError
+
+__all__ = ["KafkaOffsets", "librdkafka_settings"]
+
+POLL_SECONDS: Final = 0.1
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+LOGIN: Final = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))""")
+"""A user name or password in the setting `sasl.jaas.config`."""
+REFUSALS: Final = {
+    KafkaError._AUTHENTICATION,
+    KafkaError._SSL,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+}
+SAME_SETTINGS: Final = {
+    "bootstrap.servers": "bootstrap.servers",
+    "client.id": "client.id",
+    "security.protocol": "security.protocol",
+    "ssl.cipher.suites": "ssl.cipher.suites",
+    "ssl.key.password": "ssl.key.password",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+    "ssl.truststore.certificates": "ssl.ca.pem",
+}
+"""The settings of Kafka's Java client that librdkafka has too, by another name or the same."""
+
+
+class KafkaOffsets:
+    """Asks a broker for the offsets of topics. The connection is kept.
+
+    Raises: bad-setting
+    """
+
+    def __init__(self, topics: Sequence[str], settings: Mapping[str, str]) -> None:
+        self._topics, self._errors = topics, BrokerErrors(topics, settings)
+        self._refusal: KafkaError | None = None
+        is_committed = settings.get("isolation.level") != "read_uncommitted"
+        self._isolation = IsolationLevel.READ_COMMITTED if is_committed else IsolationLevel.READ_UNCOMMITTED
+        own = {"error_cb": self._note, "log_level": 0}  # librdkafka would print what `error_cb` reports
+        try:
+            self._client = AdminClient(librdkafka_settings(settings) | own)
+        except KafkaException as error:  # such as a file of certificates that cannot be read
+            message = f"the Kafka client cannot start: {error.args[0].str()}"
+            raise WirebookError(Problem("bad-setting", message)) from None
+
+    def ask(self) -> dict[str, dict[int, tuple[int, int]]]:
+        """For each partition of each topic, the first offset that the broker has, and the one after the last.
+
+        With transactions, the last is the last one whose transaction has ended.
+
+        Raises: broker-unreachable, unknown-topic
+        """
+        self._refusal = None
+        try:
+            described = self._client.describe_topics(TopicCollection([*self._topics]), request_timeout=ANSWER_SECONDS)
+            partitions = {
+                topic: [partition.id for partition in self._result(future).partitions]
+                for topic, future in described.items()
+            }
+            places = [TopicPartition(topic, number) for topic, numbers in partitions.items() for number in numbers]
+            specs = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+            first, end = (self._offsets(places, spec) for spec in specs)
+        except KafkaException as error:
+            raise self._explained(error.args[0]) from None
+        return {
+            topic: {number: (first[topic, number], end[topic, number]) for number in numbers}
+            for topic, numbers in partitions.items()
+        }
+
+    def _offsets(self, places: Sequence[TopicPartition], spec: OffsetSpec) -> dict[tuple[str, int], int]:
+        asked = self._client.list_offsets(
+            dict.fromkeys(places, spec), isolation_level=self._isolation, request_timeout=ANSWER_SECONDS
+        )
+        return {(place.topic, place.partition): self._result(future).offset for place, future in asked.items()}
+
+    def _result(self, future: Future[Any]) -> Any:
+        """Wait for an answer; credentials that are refused end the wait. Raises: KafkaException"""
+        while not future.done() and self._refusal is None:
+            self._client.poll(POLL_SECONDS)
+        if not future.done() and self._refusal is not None:
+            raise KafkaException(self._refusal)
+        return future.result()
+
+    def _note(self, error: KafkaError) -> None:
+        if error.code() in REFUSALS:
+            self._refusal = error
+
+    def _explained(self, error: KafkaError) -> WirebookError:
+        if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return self._errors.unknown_topic()
+        if error.code() in REFUSALS:
+            return self._errors.refused(error.str())
+        if error.code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT):
+            return self._errors.no_answer()
+        return self._errors.unusable(error.str())
+
+
+def librdkafka_settings(settings: Mapping[str, str]) -> dict[str, Any]:
+    """The addresses and the settings of TLS and SASL, as librdkafka has them. The others are about reading.
+
+    Raises: bad-setting, for a setting that only Java understands
+    """
+    translated = {own: settings[name] for name, own in SAME_SETTINGS.items() if name in settings}
+    if "ssl.endpoint.identification.algorithm" in settings:
+        algorithm = settings["ssl.endpoint.identification.algorithm"]
+        translated["ssl.endpoint.identification.algorithm"] = algorithm or "none"
+    return translated | _stores(settings) | _login(settings)
+
+
+def _stores(settings: Mapping[str, str]) -> dict[str, str]:
+    """The files of certificates and keys."""
+    files = dict[str, str]()
+    if trusted := settings.get("ssl.truststore.location"):
+        _check("ssl.truststore.type", settings.get("ssl.truststore.type", "JKS"), ("PEM",))
+        files["ssl.ca.location"] = trusted
+    if own := settings.get("ssl.keystore.location"):
+        kind = _check("ssl.keystore.type", settings.get("ssl.keystore.type", "JKS"), ("PEM", "PKCS12"))
+        if kind == "PEM":
+            return files | {"ssl.certificate.location": own, "ssl.key.location": own}
+        files |= {"ssl.keystore.location": own, "ssl.keystore.password": settings.get("ssl.keystore.password", "")}
+    return files
+
+
+def _login(settings: Mapping[str, str]) -> dict[str, str]:
+    """The mechanism of SASL, the user name and the password."""
+    if not settings.get("security.protocol", "").startswith("SASL_"):
+        return {}
+    mechanism = _check("sasl.mechanism", settings.get("sasl.mechanism", "GSSAPI"), MECHANISMS)
+    named = {
+        name: re.sub(r"\\(.)", r"\1", quoted) or plain
+        for name, quoted, plain in LOGIN.findall(settings.get("sasl.jaas.config", ""))
+    }
+    if named.keys() != {"username", "password"}:
+        message = "'sasl.jaas.config' has no user name and password that a client of Spark Connect can read"
+        hint = 'write username="..." password="..." into it, or name them as credentials of the endpoint'
+        raise WirebookError(Problem("bad-setting", message, hint=hint))
+    return {"sasl.mechanism": mechanism, **{f"sasl.{name}": text for name, text in named.items()}}
+
+
+def _check(name: str, value: str, allowed: Sequence[str]) -> str:
+    """Raises: bad-setting"""
+    if (upper := value.upper()) in allowed:
+        return upper
+    message = (
+        f"'{name}' must be one of {', '.join(allowed)} over Spark Connect, whose client has no Java; got '{value}'"
+    )
+    hint = "unset SPARK_REMOTE to run Spark on this machine, or run the program by spark-submit"
+    raise WirebookError(Problem("bad-setting", message, expected=allowed, actual=value, hint=hint))
