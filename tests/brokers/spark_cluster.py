@@ -130,7 +130,7 @@ class Cluster:
         return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
 
     @contextlib.contextmanager
-    def connect_server(self, environment: Path) -> Iterator[str]:
+    def connect_server(self, environment: Path, jars: Sequence[Path] = ()) -> Iterator[str]:
         """Run a Spark Connect server by the command of the page, which sees no file of its clients. Yields its URL."""
         port, work = free_port(), self.folder / "server"
         (work / "conf").mkdir(parents=True)
@@ -139,6 +139,8 @@ class Cluster:
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(port),
         }
+        if jars:
+            settings["spark.jars"] = ",".join(f"/mnt/work/{Path(shutil.copy(jar, work)).name}" for jar in jars)
         (work / "conf" / "spark-defaults.conf").write_text("".join(f"{name} {settings[name]}\n" for name in settings))
         command = on_page("SparkConnectServer").replace("spark://master.example.com:7077", self.master)
         variables = ISOLATED_VARIABLES | {"SPARK_CONF_DIR": "/mnt/work/conf"}

@@ -10,18 +10,25 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from brokers import KafkaBroker, NatsServer
 
 from tests.brokers.spark_cluster import Cluster, spark_cluster
 from tests.landing.s3 import CREDENTIALS
 from tests.landing.workspace import Workspace
+from tests.spark.stream_commands import Watched, started
+from tests.spark.stream_commands import run as run_stream
+from tests.spark.test_jetstream import Plants
+from tests.spark.test_kafka_stream import Topic
 from tests.spark.test_land_spark import CATALOGUE, event
 from wirebook.landing.job import land
 from wirebook.landing.stores.locations import location_of
+from wirebook.spark.jars import KAFKA, class_path, locked_jars
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.xdist_group("servers")]
 
@@ -125,6 +132,45 @@ def test_workers_without_a_shared_folder(
     expected = rows(tmp_path, f"{bucket}/local")
     assert len({(row["_file"], row["_line"]) for row in expected}) == len(expected) == FILES * EVENTS
     assert rows(tmp_path, f"{bucket}/tables") == rows(tmp_path, f"{bucket}/unread") == expected
+
+
+def test_streams_over_spark_connect(tmp_path: Path, bucket: str, worker_environment: Path, kafka: KafkaBroker) -> None:
+    """A topic and a stream of JetStream land through a server that has the connector and no Wirebook, by workers that
+    have the packed environment. The client is killed between two runs."""
+    nats = NatsServer("--jetstream", "--store_dir", str(tmp_path / "jetstream"))
+    try:
+        topic, plants = Topic(kafka, new_folder(tmp_path, "topic")), Plants(nats, new_folder(tmp_path, "plants"))
+        topic.send_events(range(200))
+        plants.send(range(100))
+        variables = CREDENTIALS | {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
+        jars = [Path(jar) for jar in class_path(locked_jars(KAFKA)).split(os.pathsep)]
+        of_topic = [*topic.arguments("--max-per-batch", "70"), "--format", "delta", "--to", f"{bucket}/topic"]
+        of_plants = [*plants.arguments("--max-per-batch", "70"), "--format", "delta", "--to", f"{bucket}/plants"]
+        with spark_cluster(tmp_path, variables) as cluster, cluster.connect_server(worker_environment, jars) as url:
+            environment = {"SPARK_REMOTE": url}
+            try:
+                with started(environment, [*of_topic, "--interval", "0"]) as process:
+                    stream = Watched(process)
+                    stream.wait_for(lambda: stream.read() >= 70)
+                    process.kill()
+                lines, _ = run_stream(environment, [*of_topic, "--once"])
+                assert 0 < lines[-1]["read"] <= 130
+                lines, _ = run_stream(environment, [*of_plants, "--available-now"])
+                assert [line["read"] for line in lines] == [70, 30, 100]
+            except BaseException:
+                print(cluster.log())
+                raise
+    finally:
+        nats.kill()
+    sequences = {("nats:PLANTS", number) for number in plants.acknowledged}
+    for target, expected in (("topic", topic.acknowledged), ("plants", sequences)):
+        landed = Counter((row["_file"], row["_line"]) for row in rows(tmp_path, f"{bucket}/{target}"))
+        assert landed == dict.fromkeys(expected, 1)
+
+
+def new_folder(folder: Path, name: str) -> Path:
+    (folder / name).mkdir()
+    return folder / name
 
 
 def rows(folder: Path, target: str) -> list[dict[str, Any]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
+from wirebook.problems import WirebookError
 from wirebook.spark.kafka import KafkaSource
-from wirebook.spark.stream_sources import Unread
+from wirebook.spark.kafka_stream import KafkaStream
+from wirebook.spark.stream_sources import ReadLimits, Unread
 
 UNREAD = Unread({"a": (10, 110), "b": (0, 1), "c": (5, 5)})
 
@@ -63,3 +66,12 @@ def test_options_of_a_batch() -> None:
     assert "groupIdPrefix" not in options
     own = KafkaSource("/endpoints/e", ("t",), "a:9092", {"group.id": "mine"}, group="lake")
     assert own.range_options({}, "run", fail_on_data_loss=True)["kafka.group.id"] == "mine"
+
+
+def test_missing_client_of_kafka_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("wirebook.spark.kafka_ranges", "wirebook.capture.kafka_offsets"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(WirebookError, match="missing-extra") as error:
+        KafkaStream(SOURCE).ranges(ReadLimits("earliest"))
+    assert error.value.problems[0].hint == "pip install 'wirebook[kafka]'"

@@ -20,14 +20,16 @@ def explained(failure: Exception, source: StreamSource) -> Exception:
     """The failure of a stream as a problem, if it has a code of its own."""
     if lost := source.lost(failure):
         return messages_lost(lost)
-    if not _is_unreachable(failure) and (away := source.away(failure)):
+    if not _unreachable(failure) and (away := source.away(failure)):
         message = f"the broker cannot be reached ({source.description}): {away}"
         return WirebookError(Problem("broker-unreachable", message, hint="run the command again to continue"))
     return failure
 
 
-def _is_unreachable(failure: Exception) -> bool:
-    return isinstance(failure, WirebookError) and failure.problems[0].code == "broker-unreachable"
+def _unreachable(failure: Exception) -> str | None:
+    """Why the broker cannot be reached, if that is the problem already."""
+    problem = failure.problems[0] if isinstance(failure, WirebookError) else None
+    return problem.message if problem is not None and problem.code == "broker-unreachable" else None
 
 
 class Outages:
@@ -53,7 +55,7 @@ class Outages:
         """
         if isinstance(failure, WirebookError) and is_transient(failure):
             self._await_target(failure)
-        elif away := str(failure) if _is_unreachable(failure) else self._source.away(failure):
+        elif away := _unreachable(failure) or self._source.away(failure):
             self._note(f"the broker cannot be reached, trying again: {away}")
             self._on_connection(away)
             self._await_broker(check)
@@ -84,7 +86,7 @@ class Outages:
             try:
                 check()
             except WirebookError as error:
-                if not _is_unreachable(error):
+                if not _unreachable(error):
                     raise
             else:
                 return
