@@ -9,6 +9,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -245,6 +246,26 @@ def test_sigterm_finishes_the_batch(kafka: KafkaBroker, connect: dict[str, str],
     lines, _ = run(connect, topic.arguments("--available-now"))
     assert (lines[-1]["read"], lines[-1]["skipped"]) == (20_000 - stream.read(), 0)
     topic.check_landed()
+
+
+@pytest.mark.faults
+def test_server_that_goes_away(kafka: KafkaBroker, tmp_path: Path) -> None:
+    """A stop ends the wait for the server, and a run without one ends with one line."""
+    topic = Topic(kafka, tmp_path)
+    topic.send_events(range(20))
+    with ExitStack() as server:
+        environment = {"SPARK_REMOTE": server.enter_context(connect_server(tmp_path, class_path(locked_jars(KAFKA))))}
+        with started(environment, topic.arguments("--interval", "0")) as process:
+            stream = Watched(process)
+            stream.wait_for(lambda: stream.read() == 20)
+            server.close()
+            topic.send_events(range(20, 30))
+            time.sleep(5)
+            assert process.poll() is None
+            assert stream.end(signal.SIGTERM) == 0
+    _, err = run(environment, topic.arguments("--once"), code=2)
+    assert f"the Spark Connect server at {environment['SPARK_REMOTE'][5:]} did not answer within 20 seconds" in err
+    assert len(topic.rows()) == 20
 
 
 @pytest.mark.faults

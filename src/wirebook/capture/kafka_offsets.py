@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, Final
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -53,6 +53,8 @@ class KafkaOffsets:
     def __init__(self, topics: Sequence[str], settings: Mapping[str, str]) -> None:
         self._topics, self._errors = topics, BrokerErrors(topics, settings)
         self._refusal: KafkaError | None = None
+        self._is_down = False
+        """Whether none of the brokers can be reached."""
         is_committed = settings.get("isolation.level") != "read_uncommitted"
         self._isolation = IsolationLevel.READ_COMMITTED if is_committed else IsolationLevel.READ_UNCOMMITTED
         own = {"error_cb": self._note, "log_level": 0}  # librdkafka would print what `error_cb` reports
@@ -69,7 +71,7 @@ class KafkaOffsets:
 
         Raises: broker-unreachable, unknown-topic
         """
-        self._refusal = None
+        self._refusal, self._is_down = None, False
         try:
             described = self._client.describe_topics(TopicCollection([*self._topics]), request_timeout=ANSWER_SECONDS)
             partitions = {
@@ -93,16 +95,19 @@ class KafkaOffsets:
         return {(place.topic, place.partition): self._result(future).offset for place, future in asked.items()}
 
     def _result(self, future: Future[Any]) -> Any:
-        """Wait for an answer; credentials that are refused end the wait. Raises: KafkaException"""
-        while not future.done() and self._refusal is None:
-            self._client.poll(POLL_SECONDS)
-        if not future.done() and self._refusal is not None:
-            raise KafkaException(self._refusal)
+        """Wait for an answer, unless all brokers refuse the connection. Raises: KafkaException"""
+        while not future.done():
+            wait([future], POLL_SECONDS)
+            self._client.poll(0)  # calls `_note`
+            if self._refusal is not None and self._is_down:
+                raise KafkaException(self._refusal)
         return future.result()
 
     def _note(self, error: KafkaError) -> None:
         if error.code() in REFUSALS:
             self._refusal = error
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._is_down = True
 
     def _explained(self, error: KafkaError) -> WirebookError:
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:

@@ -26,6 +26,9 @@ __all__ = ["PlannedByClient"]
 
 MOST_WAIT_SECONDS: Final = 15 * 60.0
 """How long a batch waits for the smallest number of messages: as Spark's default (`maxTriggerDelay`)."""
+RETRIES: Final = 120
+RETRY_MILLISECONDS: Final = 5000
+"""How often a request to the server is repeated, and the longest wait between two: ten minutes, as by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class PlannedByClient:
     ) -> None:
         """Raises: missing-extra, bad-setting, and those of `Batches.recorded_position`"""
         self._spark, self._job, self._batches, self._stop, self._on_batch = spark, job, batches, stop, report
+        _stop_retries(spark, stop)
         self._ranges = job.source.ranges(job.limits)
         self._position: Mapping[str, Any] | None = batches.recorded_position()
         self._query, self._number = str(uuid.uuid4()), 0
@@ -113,3 +117,14 @@ class PlannedByClient:
         self._position = self._ranges.position_before(plan.rest)
         self._number, self._landed_at = self._number + 1, time.monotonic()
         self._on_batch(replace(figures, partitions=plan.rest.counts, position=self._position))
+
+
+def _stop_retries(spark: Any, stop: StopRequest) -> None:
+    """Let a stop end the ten minutes for which PySpark tries to reach a server again."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 (of the extra)
+
+    class UntilStopped(DefaultPolicy):
+        def can_retry(self, error: BaseException) -> bool:
+            return not stop.is_set() and super().can_retry(error)
+
+    spark.client.set_retry_policies([UntilStopped(max_retries=RETRIES, max_backoff=RETRY_MILLISECONDS)])

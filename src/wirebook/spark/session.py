@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -10,8 +11,9 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
 from wirebook.spark.class_archive import archive_of, create_in_background, java_options
 from wirebook.spark.java import JAVA_OPTIONS, Java, find_java
@@ -23,6 +25,8 @@ __all__ = ["Java", "find_java", "is_connect", "is_remote", "is_submitted", "sess
 
 REMOTE = "SPARK_REMOTE"
 """The environment variable with the address of a Spark Connect server."""
+SERVER_SECONDS = 20
+"""How long a Spark Connect server has to answer."""
 SUBMITTED = ("PYSPARK_GATEWAY_PORT", REMOTE)
 """Environment variables that are set if the program was started by spark-submit or for a Spark Connect server."""
 
@@ -36,7 +40,7 @@ def session(
 
     Cost: 2-6 seconds for a new one. The first one has an archive of Spark's classes made in the background
     (`wirebook.spark.class_archive`), which makes the next ones faster.
-    Raises: no-java, missing-extra
+    Raises: no-java, missing-extra, spark-failed if there is no Spark Connect server
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 (half a second)
 
@@ -47,6 +51,11 @@ def session(
     if active is not None:
         return active
     builder = SparkSession.builder.appName(app_name)
+    if os.environ.get(REMOTE, "").startswith("sc:"):
+        _check_server(os.environ[REMOTE])
+        remote: Any = builder.getOrCreate()
+        atexit.register(remote.client.set_retry_policies, [])  # or PySpark would try to clean up for ten minutes
+        return cast("SparkSession", remote)
     if is_submitted():
         return builder.getOrCreate()
     java = find_java()
@@ -71,6 +80,26 @@ def is_remote() -> bool:
 def is_connect(spark: SparkSession) -> bool:
     """Whether a session is one of Spark Connect."""
     return not hasattr(spark, "sparkContext")
+
+
+def _check_server(url: str) -> None:
+    """Check that a Spark Connect server answers. PySpark would try for ten minutes.
+
+    Raises: spark-failed
+    """
+    import grpc  # noqa: PLC0415 (of the extra)
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415
+
+    builder = DefaultChannelBuilder(url)
+    channel = builder.toChannel()
+    try:
+        grpc.channel_ready_future(channel).result(SERVER_SECONDS)
+    except grpc.FutureTimeoutError:
+        message = f"the Spark Connect server at {builder.endpoint} did not answer within {SERVER_SECONDS} seconds"
+        hint = f"check the address in {REMOTE}, and whether the server needs TLS (use_ssl=true)"
+        raise WirebookError(Problem("spark-failed", message, hint=hint)) from None
+    finally:
+        channel.close()
 
 
 def local_settings(archive_options: Sequence[str] = (), cores: int | None = None) -> dict[str, str]:
