@@ -219,16 +219,16 @@ def test_killed_client_lands_every_message_once(kafka: KafkaBroker, connect: dic
 def test_client_killed_within_a_batch(kafka: KafkaBroker, connect: dict[str, str], tmp_path: Path, moment: str) -> None:
     """Killed while tasks of the server write the files of a batch, and before the position after it is recorded."""
     topic = Topic(kafka, tmp_path)
-    topic.send_events(range(30_000))
+    topic.send_events(range(60_000))
     records = topic.target / "_wirebook"
     pattern = "staging/*/*/*" if moment == "a task writes" else "batches/2.json"
-    with started(connect, topic.arguments("--interval", "0", "--max-per-batch", "10000")) as process:
+    with started(connect, topic.arguments("--interval", "0", "--max-per-batch", "25000")) as process:
         stream = Watched(process)
-        stream.wait_for(lambda: stream.read() >= 10_000)
+        stream.wait_for(lambda: stream.read() >= 25_000)
         wait_until(lambda: any(records.glob(pattern)), stream)
         process.kill()
     lines, _ = run(connect, topic.arguments("--available-now"))
-    assert lines[-1]["read"] + lines[-1]["skipped"] + 10_000 >= 30_000
+    assert 0 < lines[-1]["read"] <= 35_000
     topic.check_landed()
 
 
