@@ -3,7 +3,7 @@
 Clients of Spark Connect plan the batches of a stream so. Spark reads the messages themselves, with Kafka's Java client,
 so the settings are those of that client.
 
-Spec: docs/how-to/kafka-stream.md; docs/decisions/0225
+Spec: docs/how-to/kafka-stream.md; docs/decisions/0226
 """
 
 from __future__ import annotations

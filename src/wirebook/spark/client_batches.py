@@ -3,7 +3,7 @@
 So runs a client of Spark Connect, whose server would call the `foreachBatch` of a query in a process of its own. The
 target says where an earlier run has read; what a kill lets a run read again is skipped by the identity of messages.
 
-Spec: docs/how-to/cluster.md#spark-connect; docs/decisions/0225
+Spec: docs/how-to/cluster.md#spark-connect; docs/decisions/0226
 """
 
 from __future__ import annotations

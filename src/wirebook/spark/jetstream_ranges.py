@@ -3,7 +3,7 @@
 A data source in Python would be planned by a Python process of the server, which would need Wirebook too. Here workers
 alone do: each reads the range whose number it gets.
 
-Spec: docs/how-to/jetstream.md; docs/decisions/0225
+Spec: docs/how-to/jetstream.md; docs/decisions/0226
 """
 
 from __future__ import annotations

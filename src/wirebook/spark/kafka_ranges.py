@@ -1,6 +1,6 @@
 """Ranges of offsets of Kafka topics, for a client of Spark Connect that plans the batches of a stream itself.
 
-Spec: docs/how-to/kafka-stream.md; docs/decisions/0225
+Spec: docs/how-to/kafka-stream.md; docs/decisions/0226
 """
 
 from __future__ import annotations

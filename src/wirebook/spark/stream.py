@@ -3,7 +3,7 @@
 Each batch refreshes the catalogue, lands, and is reported. Spark plans the batches, or over Spark Connect this process.
 A stop is asked for by an event: the batch that runs is finished.
 
-Spec: docs/how-to/kafka-stream.md; docs/decisions/0196, 0225
+Spec: docs/how-to/kafka-stream.md; docs/decisions/0196, 0226
 """
 
 from __future__ import annotations
