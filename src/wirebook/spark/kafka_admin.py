@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from wirebook.capture.kafka_broker import ANSWER_SECONDS, BrokerErrors
 from wirebook.problems import WirebookError
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from wirebook.spark.kafka import KafkaSource
 
 __all__ = ["check_topics"]
-
-ADMIN: Final = "org.apache.kafka.clients.admin.Admin"
 
 
 def check_topics(spark: SparkSession, source: KafkaSource) -> dict[str, int]:
