@@ -28,7 +28,6 @@ from wirebook.definitions.explain.near_misses import distance
 from wirebook.definitions.explain.payload_faults import PayloadReport, payload_report
 from wirebook.definitions.explain.similar_names import nearest_name
 from wirebook.definitions.explain.typos import Typos
-from wirebook.definitions.match.event_types import constant_type
 from wirebook.definitions.match.matcher import Match, Rank
 from wirebook.definitions.match.outcome import Outcome
 from wirebook.definitions.match.selection import EndpointScope, Selector, view_for, views_of
@@ -218,7 +217,7 @@ class Explainer:
         ranked = []
         for definition in islice(dict.fromkeys((*same, *near, *similar)), MAX_COMPARISONS):
             comparison = self._compare_near(definition, views, scope)
-            has_other_type = constant_type(definition) not in types
+            has_other_type = event_types.constants.get(definition.xid) not in types
             ranked.append(((has_other_type, *distance(comparison.slots, comparison.payload)), comparison))
         ranked.sort(key=lambda entry: entry[0])
         return tuple(comparison for _, comparison in ranked)

@@ -38,7 +38,7 @@ class EventTypes:
     def by_type(self) -> dict[str, list[Definition]]:
         by_type: dict[str, list[Definition]] = {}
         for definition in self.definitions:
-            if definition.is_cloudevent and (type_ := constant_type(definition)):
+            if definition.is_cloudevent and (type_ := self.constants.get(definition.xid)):
                 by_type.setdefault(_folded(type_), []).append(definition)
         return by_type
 
@@ -58,7 +58,7 @@ class EventTypes:
             definition
             for type_ in types
             for definition in self.by_type.get(_folded(type_), ())
-            if constant_type(definition) == type_ and (members is None or definition.xid in members)
+            if self.constants[definition.xid] == type_ and (members is None or definition.xid in members)
         ]
         return nsmallest(MAX_SAME, definitions, key=lambda definition: definition.protocol not in (None, protocol))
 
