@@ -590,7 +590,7 @@ def test_existing_tables_without_a_definition_stay_as_they_are(
     shop: Shop, table_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier:
-        for module in ("checks", "task"):
+        for module in ("run_tables", "task"):
             earlier.setattr(f"wirebook.landing.runs.{module}.own_traits", lambda _: NO_TRAITS)
         land_all_tables(shop, 1, table_format=table_format, runner=HereRunner())
     before = {name: comments(shop, name) for name in NO_DEFINITION}
