@@ -148,7 +148,7 @@ def load_with_connector(load: Callable[[], DataFrame]) -> DataFrame:
 
     try:
         frame = load()
-        assert frame.schema  # over Spark Connect, the server looks for the connector now
+        _ = frame.schema  # over Spark Connect, the server looks for the connector only now
     except AnalysisException as error:
         if "kafka" not in str(error).casefold() or "data source" not in str(error).casefold():
             raise
