@@ -34,8 +34,8 @@ class Catalogue:
     """The catalogue of a run.
 
     Shape: `document` is the JSON that is pinned and sent to tasks. `check_endpoint` raises if the catalogue has no
-    endpoint with an XID. `name` and `epoch` are those in the document. `xids` returns the definitions
-    that have tables; without it, the engine names them. `prepare` returns the compiled catalogue for messages of an
+    endpoint with an XID. `name` and `epoch` are those in the document. `xids` returns the definitions that have tables;
+    without it, the engine names them. `prepare` returns the compiled catalogue for messages of an
     endpoint, so that tasks need not compile it. `endpoint_of` returns the endpoint of a definition, if only one has it;
     `endpoints` returns the XIDs of all. `options` are those that messages are matched with. `errors` counts the errors
     that loading has found; `unread` are those of sources that could not be read.
