@@ -542,7 +542,7 @@ def test_few_rows_are_in_memory_and_row_groups_do_not_grow(
     local: Shop, monkeypatch: pytest.MonkeyPatch, group_rows: int | None, expected: list[int]
 ) -> None:
     monkeypatch.setattr(delta_widening, "MAX_ROWS", 10)
-    options = {"widen": "rewrite"} | ({"row_group_rows": group_rows} if group_rows else {})
+    options = {"widen": "rewrite", "partition": "none"} | ({"row_group_rows": group_rows} if group_rows else {})
     local.land(NARROW, *range(25), tables={"defaults": options})
     [before] = local.files()
     local.land(WIDE, 2**40)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.landing.test_table_formats import forbid, iceberg_table
 from tests.landing.workspace import LocalRunner as HereRunner
@@ -28,7 +30,7 @@ from wirebook.landing.tables import spool
 from wirebook.landing.tables.formats import NO_TRAITS
 from wirebook.landing.tables.layout import NO_DEFINITION, OWN_TABLES
 from wirebook.landing.tables.names import assign_names, readable_name
-from wirebook.landing.tables.partitions import DayPartition
+from wirebook.landing.tables.partitions import DayPartition, rows_by_day
 from wirebook.landing.tables.settings import read_table_settings
 from wirebook.landing.watch.status import target_status
 from wirebook.problems import WirebookError
@@ -381,6 +383,16 @@ def table_format(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
+@given(st.lists(st.none() | st.datetimes(datetime(1969, 12, 30), datetime(1970, 1, 3)), min_size=1, max_size=8))
+def test_rows_are_grouped_by_their_day(times: list[datetime | None]) -> None:
+    rows = pa.table({"ce_time": pa.array(times, pa.timestamp("us", "UTC")), "n": range(len(times))})
+    expected: dict[str, list[int]] = {}
+    for number, time in enumerate(times):
+        expected.setdefault(time.date().isoformat() if time else "none", []).append(number)
+    grouped = rows_by_day(rows, DayPartition("ce_time", "event_day"))
+    assert {day: of_day["n"].to_pylist() for day, of_day in grouped} == expected
+
+
 def test_readers_skip_the_files_of_other_days(shop: Shop, table_format: str) -> None:
     events = [event(PAID, number, TIMES[number % 4]) for number in range(8)]
     shop.land(registry(PAID), *events, tables=BY_DAY, table_format=table_format)
@@ -413,7 +425,8 @@ def test_partitioned_rows_land_once_when_a_run_is_stopped(shop: Shop, table_form
 
 
 def test_existing_table_stays_without_partition(shop: Shop, table_format: str) -> None:
-    shop.land(registry(PAID), event(PAID, 1), table_format=table_format)
+    none = {"defaults": {"partition": "none"}}
+    shop.land(registry(PAID), event(PAID, 1), tables=none, table_format=table_format)
     shop.land(registry(PAID, PLACED), event(PAID, 2), event(PLACED, 3), tables=BY_DAY)
     assert {table.name: table.day is not None for table in tables_in(shop.to)} == {
         "shop_orders__paid": False,
@@ -422,6 +435,17 @@ def test_existing_table_stays_without_partition(shop: Shop, table_format: str) -
     assert read(shop, "shop_orders__paid")[0] == [1, 2]
     [problem] = problems({"tables": {PAID: {"partition": "event-day"}}}, shop)
     assert "'shop_orders__paid' is not partitioned, so its partition cannot become 'event-day'" in problem
+
+
+def test_lakehouse_tables_are_partitioned_by_the_day_of_the_event_by_default(shop: Shop, table_format: str) -> None:
+    events = [event(PAID, number, f"2026-01-0{number}T23:00:00Z") for number in (1, 2, 2)]
+    fixed = {"tables": {PLACED: {"name": "placed"}}}
+    shop.land(registry(PAID, PLACED), *events, event(PLACED, 4), tables=fixed, table_format=table_format)
+    days = {table.name: table.day and table.day.source for table in tables_in(shop.to)}
+    assert days == {"shop_orders__paid": None if table_format == "parquet" else "ce_time", "placed": None}
+    files = [len(table.files) for table in tables_in(shop.to) if table.name == "shop_orders__paid"]
+    assert files == [1 if table_format == "parquet" else 2]
+    assert read(shop, "shop_orders__paid")[0] == [1, 2, 2]
 
 
 def test_days_beyond_the_limit_are_staged(shop: Shop, table_format: str, monkeypatch: pytest.MonkeyPatch) -> None:

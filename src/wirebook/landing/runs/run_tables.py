@@ -157,8 +157,9 @@ class RunTables:
         `descriptions` are those of its columns, None if they have not changed."""
         options, old = settings.of(xid), before.traits if before else NO_TRAITS
         name = settings.fixed_name(xid)
+        partition = settings.partition(xid, self._table_format.partition)
         return TableTraits(
-            day=old.day if before else partition_of(options.partition, read_columns(arrow)),
+            day=old.day if before else partition_of(partition, read_columns(arrow)),
             properties=options.properties or {},
             description=self._catalogue.describe(xid) or old.description,
             comments=old.comments if descriptions is None else descriptions,

@@ -38,7 +38,7 @@ from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.stores.locations import Location, is_file_system
 from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import EvolvingEngine, raw_records
-from wirebook.landing.tables.formats import NO_PROPERTIES, PLAIN, FileLayout, StagedFile, own_traits
+from wirebook.landing.tables.formats import NO_PROPERTIES, FileLayout, StagedFile, own_traits
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
 from wirebook.landing.tables.partitions import partition_of
 from wirebook.landing.tables.settings import NO_SETTINGS, TableSettings
@@ -282,7 +282,7 @@ class Task:
                 FORMATS[job.format],
                 job.staging,
                 self._prefix,
-                options_of=self._write_options,
+                layout_of=self._layout,
                 staging_policy=job.staging_policy,
             )
         return TableSpool(
@@ -290,7 +290,7 @@ class Task:
             job.staging / self._name,
             self._prefix,
             base=f"{self._name}/",
-            options_of=self._write_options,
+            layout_of=self._layout,
             staging_policy=job.staging_policy,
         )
 
@@ -299,14 +299,15 @@ class Task:
         """The existing tables, which do not change while a batch runs."""
         return load_tables(self._job.tables)
 
-    def _write_options(self, table: str, xid: str | None, schema: pa.Schema) -> FileLayout:
+    def _layout(self, table: str, xid: str | None, schema: pa.Schema) -> FileLayout:
         """How the files of a table are written."""
         if xid is None:
             traits = self._tables[table].traits if table in self._tables else own_traits(table)
-            return FileLayout(descriptions=traits.comments) if traits.comments else PLAIN
-        options = self._job.table_settings.of(xid)
-        is_new = table not in self._tables
-        day = partition_of(options.partition, schema) if is_new else self._tables[table].traits.day
+            repeats = table != STAGED  # its JSON texts differ, and dictionaries of them take time and space
+            return FileLayout(descriptions=traits.comments or None, dictionaries=repeats)
+        settings, table_format = self._job.table_settings, FORMATS[self._job.format]
+        options, known = settings.of(xid), self._tables.get(table)
+        day = known.traits.day if known else partition_of(settings.partition(xid, table_format.partition), schema)
         info = self._tally.info.get(table, UNKNOWN_TABLE)
         sort, properties = tuple(options.sort or ()), options.properties or NO_PROPERTIES
         return FileLayout(day, sort, options.row_group_rows, info.descriptions, properties)

@@ -33,9 +33,10 @@ from wirebook.landing.tables.evolution import evolve, widens
 from wirebook.landing.tables.existing import check_columns, check_values, rows_in
 from wirebook.landing.tables.file_placement import place_files, staged_or_placed, sync_new
 from wirebook.landing.tables.formats import (
-    NO_PROPERTIES,
     NO_TRAITS,
+    PLAIN,
     CommitFailed,
+    FileLayout,
     StagedFile,
     TableTraits,
     TableWriter,
@@ -44,7 +45,7 @@ from wirebook.landing.tables.formats import (
 )
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.parquet import ParquetFormat, SummarisedParquetWriter
-from wirebook.landing.tables.partitions import NO_DAY, day_in_name
+from wirebook.landing.tables.partitions import NO_DAY, Partition, day_in_name
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
 
@@ -81,6 +82,7 @@ class DeltaFormat(ParquetFormat):
     """A folder of Parquet files with a ``_delta_log``, which lists the files of the table."""
 
     name = "delta"
+    partition: Partition = "event-day"
 
     def __init__(self) -> None:
         self._ends: dict[Location, LogEnd] = {}
@@ -105,15 +107,9 @@ class DeltaFormat(ParquetFormat):
                 return f"deltalake cannot write tables with them: {error}"
         return None
 
-    def open(
-        self,
-        path: Location,
-        schema: pa.Schema,
-        row_group_rows: int | None = None,
-        properties: Mapping[str, str] = NO_PROPERTIES,
-    ) -> TableWriter:
-        positions = IndexedColumns.of(properties).positions(schema)
-        return SummarisedParquetWriter(path, schema, row_group_rows, partial(_statistics, positions=positions))
+    def open(self, path: Location, schema: pa.Schema, layout: FileLayout = PLAIN) -> TableWriter:
+        positions = IndexedColumns.of(layout.properties).positions(schema)
+        return SummarisedParquetWriter(path, schema, layout, partial(_statistics, positions=positions))
 
     def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:
         """Only by a rewrite: widening without one is a table feature that few readers support."""
@@ -257,7 +253,8 @@ def _create(added: _Addition) -> None:
     actions = added.place_files(traits.properties)
     columns = with_comments(added.schema, traits.comments, b"comment")
     if day is not None:
-        columns = columns.append(pa.field(day.column, pa.date32()))
+        comment = f"UTC day of '{day.source}'"
+        columns = columns.append(pa.field(day.column, pa.date32(), metadata={"comment": comment}))
     create_table_with_add_actions(
         str(added.folder),
         Schema.from_arrow(columns),
@@ -286,7 +283,9 @@ def _append(table: DeltaTable, added: _Addition, open_file: Callable[..., TableW
     check_columns(is_required, schema, traits)
     if traits.may_rewrite:
         configuration = table.metadata().configuration | traits.properties
-        widen_columns(table, folder, schema, traits.day, partial(open_file, properties=configuration))
+        widen_columns(
+            table, folder, schema, traits.day, partial(open_file, layout=FileLayout(properties=configuration))
+        )
     columns = _columns_of(table, schema)
     is_plain = not _is_guarded(table, traits) and columns.types == _as_delta(schema).types
     is_plain = is_plain and not _have_other_types(added.files, folder, schema)

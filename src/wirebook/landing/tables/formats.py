@@ -15,7 +15,7 @@ import pyarrow as pa
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.tables.layout import OWN_TABLES, STAGED
 from wirebook.landing.tables.names import TablePlace
-from wirebook.landing.tables.partitions import DayPartition
+from wirebook.landing.tables.partitions import DayPartition, Partition
 from wirebook.problems import Problem
 
 __all__ = [
@@ -70,7 +70,8 @@ class FileLayout(msgspec.Struct, frozen=True):
     """How the files of a table are written.
 
     Shape: rows of each file are sorted by the columns `sort`, unless there is none. A row group has at most
-    `row_group_rows`. `descriptions` of columns become comments; None: no comments. `properties` are those of the table.
+    `row_group_rows`. `descriptions` of columns become comments; None: no comments. `properties` are those that the
+    settings give the table. Without `dictionaries`, texts that repeat are not encoded as such.
     """
 
     day: DayPartition | None = None
@@ -78,6 +79,7 @@ class FileLayout(msgspec.Struct, frozen=True):
     row_group_rows: int | None = None
     descriptions: Mapping[str, str] | None = None
     properties: Mapping[str, str] = NO_PROPERTIES
+    dictionaries: bool = True
 
 
 PLAIN: Final = FileLayout()
@@ -160,6 +162,8 @@ class TableFormat(Protocol):
 
     name: str
     suffix: str
+    partition: Partition
+    """How new tables are partitioned, unless the settings say so."""
     tables_at_once: int
     """How many tables of a folder may be committed at once; most of the time of a commit is waiting for the disk."""
 
@@ -191,14 +195,8 @@ class TableFormat(Protocol):
         """Whether a column can change its type: while files with the old type are in the table, or because the table
         `may_rewrite`."""
 
-    def open(
-        self,
-        path: Location,
-        schema: pa.Schema,
-        row_group_rows: int | None = None,
-        properties: Mapping[str, str] = NO_PROPERTIES,
-    ) -> TableWriter:
-        """Open a staged file for writing, in a task. `properties` are those that the settings give the table."""
+    def open(self, path: Location, schema: pa.Schema, layout: FileLayout = PLAIN) -> TableWriter:
+        """Open a staged file for writing, in a task."""
 
     def count(self, path: Location) -> int:
         """The number of rows of a staged file, read from the file itself, on the driver."""

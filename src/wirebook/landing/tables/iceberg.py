@@ -46,6 +46,7 @@ from wirebook.landing.tables.iceberg_catalog import (
 from wirebook.landing.tables.iceberg_orphans import delete_files, files_before, find_orphans
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.parquet import ParquetFormat
+from wirebook.landing.tables.partitions import Partition
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library, missing_extra
 
@@ -84,6 +85,7 @@ class IcebergFormat(ParquetFormat):
     """A folder of Parquet files with ``metadata``, which lists the files of the table."""
 
     name = "iceberg"
+    partition: Partition = "event-day"
     tables_at_once = 1  # the catalogue may be a file of SQLite
 
     def check(self, root: Location) -> None:

@@ -14,8 +14,9 @@ from wirebook.landing.stores.locations import Location, is_file_system, open_out
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.file_placement import place_files
 from wirebook.landing.tables.formats import (
-    NO_PROPERTIES,
     NO_TRAITS,
+    PLAIN,
+    FileLayout,
     StagedFile,
     TableTraits,
     TableWriter,
@@ -23,7 +24,7 @@ from wirebook.landing.tables.formats import (
     UpkeepOptions,
 )
 from wirebook.landing.tables.names import TablePlace
-from wirebook.landing.tables.partitions import NO_DAY, day_in_name
+from wirebook.landing.tables.partitions import NO_DAY, Partition, day_in_name
 from wirebook.problems import Problem, WirebookError
 
 __all__ = ["HIVE_NULL", "ParquetFormat", "ParquetWriter", "SummarisedParquetWriter"]
@@ -39,6 +40,7 @@ class ParquetFormat:
 
     name = "parquet"
     suffix = ".parquet"
+    partition: Partition = "none"  # readers find `TABLE/*.parquet`
     tables_at_once = 8
 
     def own_name(self, root: Location, name: str) -> str:  # noqa: ARG002
@@ -65,14 +67,8 @@ class ParquetFormat:
     def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:  # noqa: ARG002
         return widens(old, new)
 
-    def open(
-        self,
-        path: Location,
-        schema: pa.Schema,
-        row_group_rows: int | None = None,
-        properties: Mapping[str, str] = NO_PROPERTIES,  # noqa: ARG002
-    ) -> TableWriter:
-        return ParquetWriter(path, schema, row_group_rows)
+    def open(self, path: Location, schema: pa.Schema, layout: FileLayout = PLAIN) -> TableWriter:
+        return ParquetWriter(path, schema, layout)
 
     def count(self, path: Location) -> int:
         return int(pq.read_metadata(parquet_source(path)).num_rows)
@@ -122,8 +118,8 @@ class ParquetFormat:
 class ParquetWriter:
     """A Parquet file."""
 
-    def __init__(self, path: Location, schema: pa.Schema, row_group_rows: int | None) -> None:
-        self._file, self._row_group_rows, self._schema = open_output(path), row_group_rows, schema
+    def __init__(self, path: Location, schema: pa.Schema, layout: FileLayout) -> None:
+        self._file, self._schema, self._layout = open_output(path), schema, layout
         self._writer: pq.ParquetWriter | None = None
         self._footers: list[pq.FileMetaData] = []
         self.size, self.statistics = 0, ""
@@ -131,7 +127,7 @@ class ParquetWriter:
     def write(self, rows: pa.Table) -> None:
         if self._writer is None:
             self._writer = self._started(rows.num_rows)
-        self._writer.write_table(rows, self._row_group_rows)
+        self._writer.write_table(rows, self._layout.row_group_rows)
 
     def complete(self) -> None:
         if not self._footers:
@@ -148,7 +144,8 @@ class ParquetWriter:
 
     def _started(self, rows: int) -> pq.ParquetWriter:
         """Begin the file. Its first piece has so many rows, and mostly there is no other."""
-        paths = [path for field in self._schema for path in _text_paths(field)] if rows >= MIN_DICTIONARY_ROWS else []
+        is_long = self._layout.dictionaries and rows >= MIN_DICTIONARY_ROWS
+        paths = [path for field in self._schema for path in _text_paths(field)] if is_long else []
         return pq.ParquetWriter(
             self._file,
             self._schema,
@@ -165,10 +162,10 @@ class SummarisedParquetWriter(ParquetWriter):
         self,
         path: Location,
         schema: pa.Schema,
-        row_group_rows: int | None,
+        layout: FileLayout,
         summarise: Callable[[pq.FileMetaData, Collection[tuple[str, ...]]], str],
     ) -> None:
-        super().__init__(path, schema, row_group_rows)
+        super().__init__(path, schema, layout)
         self._summarise = summarise
         self._without_nan = {path for field in schema for path in _float_paths(field)}
 

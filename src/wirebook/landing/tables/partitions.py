@@ -3,14 +3,15 @@
 A file of a partitioned table has rows of one day, which its name ends with, so that a commit that is repeated needs
 nothing but the file.
 
-Spec: docs/how-to/table-settings.md#partitions; docs/decisions/0202
+Spec: docs/how-to/table-settings.md#partitions; docs/decisions/0202, 0227
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from datetime import date, timedelta
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 __all__ = [
     "NO_DAY",
     "DayPartition",
+    "Partition",
     "day_in_name",
     "day_suffix",
     "day_values",
@@ -30,6 +32,10 @@ __all__ = [
 EVENT_TIME: Final = "ce_time"
 RECEIPT_TIME: Final = "_received"
 NO_DAY: Final = "none"
+Partition: TypeAlias = Literal["none", "event-day", "receipt-day"]
+"""A value of the option `partition` of a table."""
+EPOCH: Final = date(1970, 1, 1)
+MICROSECONDS_A_DAY: Final = 86_400_000_000
 IN_NAME: Final = re.compile(r"-day-(\d{4}-\d\d-\d\d|none)\.parquet\Z")
 
 
@@ -41,7 +47,7 @@ class DayPartition(msgspec.Struct, frozen=True):
     column: str
 
 
-def partition_of(setting: str | None, schema: pa.Schema) -> DayPartition | None:
+def partition_of(setting: Partition, schema: pa.Schema) -> DayPartition | None:
     """The partition of a new table with these columns."""
     source = source_of(setting, schema.names)
     if source is None or source not in schema.names:
@@ -52,10 +58,10 @@ def partition_of(setting: str | None, schema: pa.Schema) -> DayPartition | None:
     return DayPartition(source, column)
 
 
-def source_of(setting: str | None, columns: Iterable[str]) -> str | None:
+def source_of(setting: Partition, columns: Iterable[str]) -> str | None:
     """The column by whose day a table with these columns is partitioned; None without a partition. A table without the
     time of an event has that of receipt."""
-    if setting in (None, "none"):
+    if setting == "none":
         return None
     return EVENT_TIME if setting == "event-day" and EVENT_TIME in columns else RECEIPT_TIME
 
@@ -67,16 +73,25 @@ def day_values(rows: pa.Table, partition: DayPartition) -> Any:
 
 def rows_by_day(rows: pa.Table, partition: DayPartition) -> Iterator[tuple[str, pa.Table]]:
     """The rows of each day, largest group first. The day is a date as text, or ``none``."""
+    if (day := _only_day(rows[partition.source])) is not None:
+        yield day.isoformat(), rows
+        return
     days = day_values(rows, partition)
     counts = sorted(pc.value_counts(days).to_pylist(), key=lambda pair: -pair["counts"])
-    if len(counts) == 1:
-        yield _text(counts[0]["values"]), rows
-        return
     order = pc.sort_indices(days)  # stable; nulls last
     rows, days = rows.take(order), days.take(order)
     starts = {day: start for start, day in reversed(list(enumerate(days.to_pylist())))}
     for pair in counts:
         yield _text(pair["values"]), rows.slice(starts[pair["values"]], pair["counts"])
+
+
+def _only_day(times: pa.ChunkedArray) -> date | None:
+    """The UTC day of all times, as most batches of a stream have; None if there are several, or rows without a time."""
+    if times.null_count:
+        return None
+    bounds = pc.min_max(times)
+    first, last = (bounds[name].cast(pa.timestamp("us")).value // MICROSECONDS_A_DAY for name in ("min", "max"))
+    return EPOCH + timedelta(days=first) if first == last else None
 
 
 def _text(day: Any) -> str:

@@ -25,7 +25,7 @@ import msgspec
 from wirebook.definitions.explain.similar_names import nearest_name
 from wirebook.landing.tables.layout import NO_DEFINITION
 from wirebook.landing.tables.names import MAX_NAME_LENGTH, levels_above, name_parts
-from wirebook.landing.tables.partitions import DayPartition, source_of
+from wirebook.landing.tables.partitions import DayPartition, Partition, source_of
 from wirebook.problems import Problem, WirebookError
 from wirebook.text.json_documents import read_json
 from wirebook.text.pointers import format_pointer
@@ -49,15 +49,15 @@ class TableOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     Shape: `name` is a name, or a rule with ``{group}`` and ``{message}``; dots separate its levels. `add_columns` says
     whether columns may be added to an existing table (default). `widen` says how columns become wider: ``in-place``
-    (default) if the format can do so, or by a ``rewrite`` of the table. `partition` is ``none`` (default),
-    ``event-day`` or ``receipt-day``. `sort` are the columns by which the rows of a file are sorted. `properties` are
-    those of the table format.
+    (default) if the format can do so, or by a ``rewrite`` of the table. `partition` is ``none``,
+    ``event-day`` or ``receipt-day``; the default is that of the table format. `sort` are the columns by which the rows
+    of a file are sorted. `properties` are those of the table format.
     """
 
     name: str | None = None
     add_columns: bool | None = None
     widen: Literal["in-place", "rewrite"] | None = None
-    partition: Literal["none", "event-day", "receipt-day"] | None = None
+    partition: Partition | None = None
     sort: list[str] | None = None
     row_group_rows: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] | None = None
     properties: dict[str, str] | None = None
@@ -120,6 +120,12 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         """The name of a definition that is not made by a rule; None without one."""
         name = self.of(xid).name
         return None if name is None or "{" in name else name
+
+    def partition(self, xid: str, default: Partition) -> Partition:
+        """How the table of a definition is partitioned if it does not exist. `default` is that of the table format; it
+        is not for fixed names, which tables of others may have."""
+        chosen = self.of(xid).partition
+        return chosen or ("none" if self.fixed_name(xid) else default)
 
     def fixed_names(self, xids: Iterable[str], existing: Mapping[str, str]) -> dict[str, str]:
         """The names of definitions that are not made by a rule.

@@ -77,7 +77,7 @@ class TableSpool:
     one file for all tables that the staging policy selects. The paths of the files are relative to `base`.
 
     Units: bytes. A table with `flush` bytes of rows is written to its file; if more than `budget` are buffered, the
-    largest tables are. At most `max_open` files are open. `staged` counts the staged rows by table. `options_of`
+    largest tables are. At most `max_open` files are open. `staged` counts the staged rows by table. `layout_of`
     returns how the files of a table (name, XID, columns) are written. Of a table that is partitioned by day, at most
     `MAX_DAYS` days of a task have files; the rows of further days, those with the fewest rows, are staged.
     """
@@ -89,7 +89,7 @@ class TableSpool:
         prefix: str,
         *,
         base: str = "",
-        options_of: Callable[[str, str | None, pa.Schema], FileLayout] = lambda *_: PLAIN,
+        layout_of: Callable[[str, str | None, pa.Schema], FileLayout] = lambda *_: PLAIN,
         staging_policy: StagingPolicy = NO_STAGING,
         flush: int = 32 << 20,
         budget: int = 96 << 20,
@@ -98,8 +98,8 @@ class TableSpool:
         self.staged: Counter[str] = Counter()
         self.max_open = 64
         self._format, self._folder, self._prefix, self._base = table_format, folder, prefix, base
-        self._options_of = options_of
-        self._options: dict[str, FileLayout] = {}
+        self._layout_of = layout_of
+        self._layouts: dict[str, FileLayout] = {}
         self._days: dict[str, set[str]] = {}
         self._flush, self._budget, self._staging_policy = flush, budget, staging_policy
         self._names: list[str] = []  # of tables, by number
@@ -265,37 +265,37 @@ class TableSpool:
 
     def _write_table(self, table: str, rows: pa.Table) -> None:
         self._written.add(table)
-        if table not in self._options:
-            self._options[table] = self._options_of(table, self._definitions.get(table), rows.schema)
-        options = self._options[table]
-        if options.day is None:
-            self._write_rows((table, None), rows, options)
+        if table not in self._layouts:
+            self._layouts[table] = self._layout_of(table, self._definitions.get(table), rows.schema)
+        layout = self._layouts[table]
+        if layout.day is None:
+            self._write_rows((table, None), rows, layout)
             return
         days = self._days.setdefault(table, set())
         late = []
-        for day, rows_of_day in rows_by_day(rows, options.day):
+        for day, rows_of_day in rows_by_day(rows, layout.day):
             if day in days or len(days) < MAX_DAYS:
                 days.add(day)
-                self._write_rows((table, day), rows_of_day, options)
+                self._write_rows((table, day), rows_of_day, layout)
             else:
                 late.append(rows_of_day)
         if late:
             self._stage_rows([table], np.array([sum(map(len, late))]), pa.concat_tables(late).combine_chunks())
 
-    def _write_rows(self, key: tuple[str, str | None], rows: pa.Table, options: FileLayout) -> None:
+    def _write_rows(self, key: tuple[str, str | None], rows: pa.Table, layout: FileLayout) -> None:
         """Write rows of a table, and of a day if the table is partitioned."""
-        columns = [self._format.column(name) for name in options.sort]
+        columns = [self._format.column(name) for name in layout.sort]
         sortable = {field.name for field in rows.schema if not pa.types.is_nested(field.type)}
         if order := [(name, "ascending") for name in columns if name in sortable]:
             rows = rows.take(pc.sort_indices(rows, order))
-        writer, path, count = self._open.pop(key) if key in self._open else self._create(key, rows.schema, options)
+        writer, path, count = self._open.pop(key) if key in self._open else self._create(key, rows.schema, layout)
         writer.write(rows)
         self._open[key] = (writer, path, count + rows.num_rows)  # the most recently used
         if order:  # what is written later is sorted by itself
             self._close(key)
 
     def _create(
-        self, key: tuple[str, str | None], schema: pa.Schema, options: FileLayout
+        self, key: tuple[str, str | None], schema: pa.Schema, layout: FileLayout
     ) -> tuple[TableWriter, Location, int]:
         table, day = key
         if len(self._open) >= self.max_open:
@@ -307,9 +307,9 @@ class TableSpool:
         of_day = "" if day is None else day_suffix(day)
         path = folder / f"{self._prefix}-{self._created}{of_day}{self._format.suffix}"
         self._created += 1
-        if options.descriptions is not None:
-            schema = with_comments(schema, options.descriptions, b"comment")
-        return self._format.open(path, schema, options.row_group_rows, options.properties), path, 0
+        if layout.descriptions is not None:
+            schema = with_comments(schema, layout.descriptions, b"comment")
+        return self._format.open(path, schema, layout), path, 0
 
     def _close(self, key: tuple[str, str | None]) -> None:
         """Close a file; at the end of the task in another thread, which only waits for the disk or the store: work of
