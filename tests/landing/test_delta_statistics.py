@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from wirebook.landing.stores.locations import Location
 from wirebook.landing.tables.delta import DeltaFormat
 from wirebook.landing.tables.delta_statistics import file_statistics
-from wirebook.landing.tables.formats import StagedFile, TableTraits
+from wirebook.landing.tables.formats import FileLayout, StagedFile, TableTraits
 from wirebook.landing.tables.names import TablePlace
 
 MOMENT = datetime(2026, 5, 1, 12, 0, 0, 123456, UTC)
@@ -33,7 +33,7 @@ def statistics_of(tmp_path: Path, rows: list[dict[str, Any]], schema: pa.Schema,
 
 def written(path: Path, rows: pa.Table, row_group_rows: int | None = None) -> tuple[int, str]:
     """The size and the statistics of a file that a task writes."""
-    writer = DeltaFormat().open(path, rows.schema, row_group_rows)
+    writer = DeltaFormat().open(path, rows.schema, FileLayout(row_group_rows=row_group_rows))
     writer.write(rows)
     writer.close()
     return writer.size, writer.statistics
@@ -205,7 +205,7 @@ NUMBER, NAMES = "delta.dataSkippingNumIndexedCols", "delta.dataSkippingStatsColu
 def test_properties_choose_the_columns_with_statistics(
     tmp_path: Path, properties: dict[str, str], lowest: dict[str, Any]
 ) -> None:
-    writer = DeltaFormat().open(tmp_path / "a.parquet", MIXED, None, properties)
+    writer = DeltaFormat().open(tmp_path / "a.parquet", MIXED, FileLayout(properties=properties))
     writer.write(pa.Table.from_pylist([MIXED_ROW], MIXED))
     writer.close()
     assert orjson.loads(writer.statistics)["minValues"] == lowest
@@ -227,7 +227,7 @@ def test_tables_of_both_ways_obey_their_properties(tmp_path: Path, is_same_run: 
 
     def land(batch: int, has_statistics: bool = True, **properties: str) -> None:
         path = tmp_path / f"{batch}.parquet"
-        writer = table_format.open(path, WIDE, None, properties)
+        writer = table_format.open(path, WIDE, FileLayout(properties=properties))
         writer.write(pa.Table.from_pylist([dict.fromkeys(WIDE.names, 1)], WIDE))
         writer.close()
         staged = StagedFile("t", path.name, 1, writer.size, writer.statistics if has_statistics else "")

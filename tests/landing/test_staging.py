@@ -249,3 +249,18 @@ def test_report_counts_staged_rows(lake: Any) -> None:
     assert run_statistics(lake.to, [1]).tables[0].staged == 3
     assert "12 rows" in html_report(statistics, "lake")
     assert "3 staged" in html_report(statistics, "lake")
+
+
+def test_staged_texts_have_no_dictionaries(lake: Any) -> None:
+    lake.settings.stage_below = 5000
+    lake.write("1", lines(rare=2000, often=5001))
+    lake.land()
+    encodings = {
+        name: has_dictionaries(find_table(tables_in(lake.to, with_staging=True), name)) for name in ("staged", "often")
+    }
+    assert encodings == {"staged": False, "often": True}
+
+
+def has_dictionaries(table: Any) -> bool:
+    [group, *_] = (pq.read_metadata(file).row_group(0) for file in table.files)
+    return any(group.column(number).has_dictionary_page for number in range(group.num_columns))
