@@ -383,7 +383,16 @@ def table_format(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
-@given(st.lists(st.none() | st.datetimes(datetime(1969, 12, 30), datetime(1970, 1, 3)), min_size=1, max_size=8))
+LAST_DAY = datetime(9999, 12, 31)
+
+
+@given(
+    st.lists(
+        st.sampled_from((None, LAST_DAY)) | st.datetimes(datetime(1969, 12, 30), datetime(1970, 1, 3)),
+        min_size=1,
+        max_size=8,
+    )
+)
 def test_rows_are_grouped_by_their_day(times: list[datetime | None]) -> None:
     rows = pa.table({"ce_time": pa.array(times, pa.timestamp("us", "UTC")), "n": range(len(times))})
     expected: dict[str, list[int]] = {}

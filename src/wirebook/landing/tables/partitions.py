@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
+from itertools import accumulate
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -74,27 +75,28 @@ def day_values(rows: pa.Table, partition: DayPartition) -> Any:
 def rows_by_day(rows: pa.Table, partition: DayPartition) -> Iterator[tuple[str, pa.Table]]:
     """The rows of each day, largest group first. The day is a date as text, or ``none``."""
     if (day := _only_day(rows[partition.source])) is not None:
-        yield day.isoformat(), rows
+        yield day, rows
         return
     days = day_values(rows, partition)
-    counts = sorted(pc.value_counts(days).to_pylist(), key=lambda pair: -pair["counts"])
-    order = pc.sort_indices(days)  # stable; nulls last
-    rows, days = rows.take(order), days.take(order)
-    starts = {day: start for start, day in reversed(list(enumerate(days.to_pylist())))}
-    for pair in counts:
-        yield _text(pair["values"]), rows.slice(starts[pair["values"]], pair["counts"])
+    rows = rows.take(pc.sort_indices(days))  # stable; nulls last
+    counts = [(pair["values"], pair["counts"]) for pair in pc.value_counts(days).to_pylist()]
+    counts.sort(key=lambda pair: (pair[0] is None, pair[0] or date.max))
+    starts = accumulate((count for _, count in counts), initial=0)
+    groups = [(day, start, count) for (day, count), start in zip(counts, starts, strict=False)]
+    for day, start, count in sorted(groups, key=lambda group: -group[2]):
+        yield _text(day), rows.slice(start, count)
 
 
-def _only_day(times: pa.ChunkedArray) -> date | None:
-    """The UTC day of all times, as most batches of a stream have; None if there are several, or rows without a time."""
+def _only_day(times: pa.ChunkedArray) -> str | None:
+    """The UTC day of all rows, as most batches of a stream have; None if there are several."""
     if times.null_count:
-        return None
+        return NO_DAY if times.null_count == len(times) else None
     bounds = pc.min_max(times)
     first, last = (bounds[name].cast(pa.timestamp("us")).value // MICROSECONDS_A_DAY for name in ("min", "max"))
-    return EPOCH + timedelta(days=first) if first == last else None
+    return _text(EPOCH + timedelta(days=first)) if first == last else None
 
 
-def _text(day: Any) -> str:
+def _text(day: date | None) -> str:
     return NO_DAY if day is None else day.isoformat()
 
 
