@@ -709,6 +709,8 @@ def test_table_that_a_killed_process_has_locked_takes_its_rows_later(
 ) -> None:
     from hive_metastore.ttypes import UnlockRequest
 
+    variable = f"PYICEBERG_CATALOG__{str(lake.settings.iceberg_catalog).upper()}__LOCK_CHECK_MAX_WAIT_TIME"
+    monkeypatch.setenv(variable, "0.2")
     lake.write("1", lines(20))
     lake.land()
     monkeypatch.setattr(iceberg, "PAUSES", (0.1, 0.1))

@@ -194,7 +194,11 @@ def test_batches_are_limited_also_after_a_restart(plants: Plants, one_java: dict
 
 
 @pytest.mark.parametrize(
-    ("number", "code", "is_terminal"), [(signal.SIGTERM, 0, False), (signal.SIGINT, 130, True)], ids=["TERM", "Ctrl-C"]
+    ("number", "code", "is_terminal"),
+    [
+        pytest.param(signal.SIGTERM, 0, False, id="TERM", marks=pytest.mark.faults),
+        pytest.param(signal.SIGINT, 130, True, id="Ctrl-C"),
+    ],
 )
 def test_signal_in_a_batch_finishes_it(plants: Plants, number: int, code: int, is_terminal: bool) -> None:
     """Ctrl-C in a terminal reaches all processes of the stream, Java and Python's workers too."""

@@ -72,9 +72,12 @@ def test_duckdb_views_show_staged_and_file_rows(workspace: Any, table_format: st
         connection.execute(statement)
     for name, files in (("rare", "1"), ("often", "123")):
         found = connection.execute(f"SELECT * FROM {name}").fetch_arrow_table()
-        assert_same(
-            found, first_rows(find_table(tables_in(workspace.to), name), 100), FORMATS[table_format].column("_file")
-        )
+        table = find_table(tables_in(workspace.to), name)
+        if table_format == "delta":  # its partition is a column
+            days = found["ce_time"].cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
+            assert found["event_day"].equals(days)
+            found = found.drop_columns(["event_day"])
+        assert_same(found, first_rows(table, 100), FORMATS[table_format].column("_file"))
         assert len(found) == 3 * len(files)
 
 
