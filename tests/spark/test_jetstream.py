@@ -275,6 +275,7 @@ def test_stream_waits_for_a_server_that_restarts(plants: Plants, one_java: dict[
     plants.check_landed()
 
 
+@pytest.mark.faults
 def test_stream_begins_where_a_kill_left_unfinished_offsets(plants: Plants, one_java: dict[str, str]) -> None:
     """Spark refuses to begin in a folder with files that a killed process was still writing."""
     for folder in ("offsets", "commits"):
