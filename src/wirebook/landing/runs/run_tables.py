@@ -17,7 +17,6 @@ from wirebook.landing.runs.target import Target
 from wirebook.landing.runs.task import TaskResult
 from wirebook.landing.tables.formats import NO_TRAITS, TableFormat, TableTraits, own_traits
 from wirebook.landing.tables.names import assign_names
-from wirebook.landing.tables.partitions import partition_of
 from wirebook.landing.tables.settings import TableOptions, TableSettings
 from wirebook.problems import Problem, WirebookError
 
@@ -157,9 +156,8 @@ class RunTables:
         `descriptions` are those of its columns, None if they have not changed."""
         options, old = settings.of(xid), before.traits if before else NO_TRAITS
         name = settings.fixed_name(xid)
-        partition = settings.partition(xid, self._table_format.partition)
         return TableTraits(
-            day=old.day if before else partition_of(partition, read_columns(arrow)),
+            day=old.day if before else settings.new_partition(xid, self._table_format.partition, read_columns(arrow)),
             properties=options.properties or {},
             description=self._catalogue.describe(xid) or old.description,
             comments=old.comments if descriptions is None else descriptions,

@@ -40,7 +40,6 @@ from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import EvolvingEngine, raw_records
 from wirebook.landing.tables.formats import NO_PROPERTIES, FileLayout, StagedFile, own_traits
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
-from wirebook.landing.tables.partitions import partition_of
 from wirebook.landing.tables.settings import NO_SETTINGS, TableSettings
 from wirebook.landing.tables.spool import NO_STAGING, TableSpool
 from wirebook.landing.tables.staged import StagingPolicy
@@ -277,19 +276,12 @@ class Task:
         job = self._job
         if job.staging is None:
             return None
-        if not is_file_system(job.staging):
-            return TableSpool(
-                FORMATS[job.format],
-                job.staging,
-                self._prefix,
-                layout_of=self._layout,
-                staging_policy=job.staging_policy,
-            )
+        has_folder = is_file_system(job.staging)  # objects are written to the folders of their tables
         return TableSpool(
             FORMATS[job.format],
-            job.staging / self._name,
+            job.staging / self._name if has_folder else job.staging,
             self._prefix,
-            base=f"{self._name}/",
+            base=f"{self._name}/" if has_folder else "",
             layout_of=self._layout,
             staging_policy=job.staging_policy,
         )
@@ -307,7 +299,7 @@ class Task:
             return FileLayout(descriptions=traits.comments or None, dictionaries=repeats)
         settings, table_format = self._job.table_settings, FORMATS[self._job.format]
         options, known = settings.of(xid), self._tables.get(table)
-        day = known.traits.day if known else partition_of(settings.partition(xid, table_format.partition), schema)
+        day = known.traits.day if known else settings.new_partition(xid, table_format.partition, schema)
         info = self._tally.info.get(table, UNKNOWN_TABLE)
         sort, properties = tuple(options.sort or ()), options.properties or NO_PROPERTIES
         return FileLayout(day, sort, options.row_group_rows, info.descriptions, properties)

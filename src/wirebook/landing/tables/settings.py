@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
+import pyarrow as pa
 
 from wirebook.definitions.explain.similar_names import nearest_name
 from wirebook.landing.tables.layout import NO_DEFINITION
 from wirebook.landing.tables.names import MAX_NAME_LENGTH, levels_above, name_parts
-from wirebook.landing.tables.partitions import DayPartition, Partition, source_of
+from wirebook.landing.tables.partitions import DayPartition, Partition, partition_of, source_of
 from wirebook.problems import Problem, WirebookError
 from wirebook.text.json_documents import read_json
 from wirebook.text.pointers import format_pointer
@@ -121,11 +122,11 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         name = self.of(xid).name
         return None if name is None or "{" in name else name
 
-    def partition(self, xid: str, default: Partition) -> Partition:
-        """How the table of a definition is partitioned if it does not exist. `default` is that of the table format; it
-        is not for fixed names, which tables of others may have."""
+    def new_partition(self, xid: str, default: Partition, schema: pa.Schema) -> DayPartition | None:
+        """The partition of the new table of a definition, with the columns `schema`. `default` is that of the table
+        format; it is not for fixed names, which tables of others may have."""
         chosen = self.of(xid).partition
-        return chosen or ("none" if self.fixed_name(xid) else default)
+        return partition_of(chosen or ("none" if self.fixed_name(xid) else default), schema)
 
     def fixed_names(self, xids: Iterable[str], existing: Mapping[str, str]) -> dict[str, str]:
         """The names of definitions that are not made by a rule.
