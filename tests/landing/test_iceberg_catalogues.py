@@ -683,8 +683,7 @@ def test_catalogue_that_is_silent_is_not_awaited_for_ever(lake: Workspace, monke
     monkeypatch.setattr(iceberg_catalog, "ANSWER_SECONDS", 0.2)
     with ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
         threading.Thread(target=server.serve_forever).start()
-        variable = f"PYICEBERG_CATALOG__{str(lake.settings.iceberg_catalog).upper()}__URI"
-        monkeypatch.setenv(variable, f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv(variable_of(lake, "URI"), f"http://127.0.0.1:{server.server_port}")
         lake.write("1", lines(2))
         with pytest.raises(WirebookError, match=r"iceberg-catalog-failed: .*Timeout"):
             lake.land()
@@ -692,12 +691,16 @@ def test_catalogue_that_is_silent_is_not_awaited_for_ever(lake: Workspace, monke
         server.shutdown()
 
 
+def variable_of(lake: Workspace, name: str) -> str:
+    """The environment variable of a property of the catalogue."""
+    return f"PYICEBERG_CATALOG__{str(lake.settings.iceberg_catalog).upper()}__{name}"
+
+
 @pytest.mark.parametrize("lake", ["hive-file"], indirect=True)
 def test_metastore_that_is_silent_is_not_awaited_for_ever(lake: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(iceberg_catalog, "ANSWER_SECONDS", 0.2)
     with create_server(("127.0.0.1", 0)) as server:
-        variable = f"PYICEBERG_CATALOG__{str(lake.settings.iceberg_catalog).upper()}__URI"
-        monkeypatch.setenv(variable, f"thrift://127.0.0.1:{server.getsockname()[1]}")
+        monkeypatch.setenv(variable_of(lake, "URI"), f"thrift://127.0.0.1:{server.getsockname()[1]}")
         lake.write("1", lines(2))
         with pytest.raises(WirebookError, match=r"iceberg-catalog-failed: .*read timeout"):
             lake.land()
@@ -709,8 +712,7 @@ def test_table_that_a_killed_process_has_locked_takes_its_rows_later(
 ) -> None:
     from hive_metastore.ttypes import UnlockRequest
 
-    variable = f"PYICEBERG_CATALOG__{str(lake.settings.iceberg_catalog).upper()}__LOCK_CHECK_MAX_WAIT_TIME"
-    monkeypatch.setenv(variable, "0.2")
+    monkeypatch.setenv(variable_of(lake, "LOCK_CHECK_MAX_WAIT_TIME"), "0.2")
     lake.write("1", lines(20))
     lake.land()
     monkeypatch.setattr(iceberg, "PAUSES", (0.1, 0.1))
