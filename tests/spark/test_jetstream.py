@@ -193,12 +193,10 @@ def test_batches_are_limited_also_after_a_restart(plants: Plants, one_java: dict
     plants.check_landed()
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("number", "code", "is_terminal"),
-    [
-        pytest.param(signal.SIGTERM, 0, False, id="TERM", marks=pytest.mark.faults),
-        pytest.param(signal.SIGINT, 130, True, id="Ctrl-C"),
-    ],
+    [pytest.param(signal.SIGTERM, 0, False, id="TERM"), pytest.param(signal.SIGINT, 130, True, id="Ctrl-C")],
 )
 def test_signal_in_a_batch_finishes_it(plants: Plants, number: int, code: int, is_terminal: bool) -> None:
     """Ctrl-C in a terminal reaches all processes of the stream, Java and Python's workers too."""

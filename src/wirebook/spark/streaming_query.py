@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["PlannedBySpark", "planned_by_spark"]
+__all__ = ["PlannedBySpark", "finished_batches", "planned_by_spark"]
 
 COMMIT_SECONDS: Final = 10.0
 """How long a stop waits until Spark has written that a batch is done; else it runs again, and is skipped."""
@@ -158,14 +158,27 @@ class PlannedBySpark:
         landed."""
         if not self._landed:
             return
-        progress, is_active = {}, False
+        finished, is_active = dict[int, dict[str, Any]](), False
         with suppress(Exception):  # Java may be gone
             is_active = query.isActive
-            updates = ((update["batchId"], json.loads(update.json)["sources"]) for update in query.recentProgress)
-            progress = {number: sources[0] for number, sources in updates if sources}
+            finished = finished_batches(query, {*self._landed})
         source = self._job.source
         for number in sorted(self._landed):
-            if number in progress or not is_active:
-                read = progress.get(number, {})
+            if number in finished or not is_active:
+                read = finished.get(number, {})
                 figures = self._landed.pop(number)
                 self._on_batch(replace(figures, partitions=source.lag(read), position=source.position(read)))
+
+
+def finished_batches(query: StreamingQuery, numbers: set[int]) -> dict[int, dict[str, Any]]:
+    """Those of some batches that Spark has finished, with what it says about their source.
+
+    All recent updates are asked for only if there may be several: that takes 50 ms.
+    """
+    last = query.lastProgress
+    if last is None or last["batchId"] < min(numbers):
+        return {}
+    updates = [last] if numbers == {last["batchId"]} else query.recentProgress
+    # An update without this step, of a time without messages, has the number of the next batch.
+    done = (json.loads(update.json) for update in updates if "addBatch" in update["durationMs"])
+    return {update["batchId"]: update["sources"][0] for update in done if update["sources"]}

@@ -36,7 +36,7 @@ NO_DAY: Final = "none"
 Partition: TypeAlias = Literal["none", "event-day", "receipt-day"]
 """A value of the option `partition` of a table."""
 EPOCH: Final = date(1970, 1, 1)
-MICROSECONDS_A_DAY: Final = 86_400_000_000
+UNITS_A_DAY: Final = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 IN_NAME: Final = re.compile(r"-day-(\d{4}-\d\d-\d\d|none)\.parquet\Z")
 
 
@@ -91,8 +91,8 @@ def _only_day(times: pa.ChunkedArray) -> str | None:
     """The UTC day of all rows, as most batches of a stream have; None if there are several."""
     if times.null_count:
         return NO_DAY if times.null_count == len(times) else None
-    bounds = pc.min_max(times)
-    first, last = (bounds[name].cast(pa.timestamp("us")).value // MICROSECONDS_A_DAY for name in ("min", "max"))
+    moments = times.combine_chunks().view(pa.int64()).to_numpy()
+    first, last = (int(moment) // UNITS_A_DAY[times.type.unit] for moment in (moments.min(), moments.max()))
     return _text(EPOCH + timedelta(days=first)) if first == last else None
 
 

@@ -36,7 +36,19 @@ MAX_DAYS = 400
 """Days of a table that get files in a task."""
 
 CLOSED_AT_ONCE = 8
-"""Files that are closed at once at the end of a task."""
+"""Threads that close files at the end of a task."""
+
+CLOSED_IN_TURN = 4
+"""Files that one of these threads closes in turn: to pass files to it costs as much as to encode a small one."""
+
+
+class _OpenFile(NamedTuple):
+    """A file that is being written, and how many rows it has."""
+
+    table: str
+    writer: TableWriter
+    path: Location
+    rows: int
 
 
 class HeldRows(NamedTuple):
@@ -115,7 +127,8 @@ class TableSpool:
         self._open: dict[tuple[str, str | None], tuple[TableWriter, Location, int]] = {}
         self._created = 0
         self._pool: ThreadPoolExecutor | None = None
-        self._closing: deque[Future[StagedFile]] = deque()
+        self._complete: list[_OpenFile] = []
+        self._closing: deque[Future[list[StagedFile]]] = deque()
 
     @cached_property
     def staged_schema(self) -> pa.Schema:
@@ -152,7 +165,9 @@ class TableSpool:
             self._write(own[own != staged], is_last=True)  # may stage some of the rows
             self._write(staged)
             self._close_all()
-            self.files += [file.result() for file in self._closing]
+            self._close_complete()
+            for files in self._closing:
+                self.files += files.result()
         return self.files
 
     def _numbers_of(self, tables: Sequence[str], info: Mapping[str, TableInfo]) -> Numbers:
@@ -314,19 +329,28 @@ class TableSpool:
     def _close(self, key: tuple[str, str | None]) -> None:
         """Close a file; at the end of the task in another thread, which only waits for the disk or the store: work of
         Python in it would hold up the next files."""
-        writer, path, rows = self._open.pop(key)
+        file = _OpenFile(key[0], *self._open.pop(key))
         if self._pool is None:
-            self.files.append(self._closed(key, writer, path, rows))
+            self.files.append(self._closed(file))
             return
-        writer.complete()
-        self._closing.append(self._pool.submit(self._closed, key, writer, path, rows))
-        if len(self._closing) > self.max_open:
-            self.files.append(self._closing.popleft().result())
+        file.writer.complete()
+        self._complete.append(file)
+        if len(self._complete) >= CLOSED_IN_TURN:
+            self._close_complete()
 
-    def _closed(self, key: tuple[str, str | None], writer: TableWriter, path: Location, rows: int) -> StagedFile:
-        writer.close()
+    def _close_complete(self) -> None:
+        """Have a thread close the files that are complete."""
+        assert self._pool is not None
+        files, self._complete = self._complete, []
+        self._closing.append(self._pool.submit(lambda: list(map(self._closed, files))))
+        if len(self._closing) * CLOSED_IN_TURN > self.max_open:
+            self.files += self._closing.popleft().result()
+
+    def _closed(self, file: _OpenFile) -> StagedFile:
+        file.writer.close()
+        path = file.path
         place = path.name if is_file_system(path) else str(path).removeprefix(f"{self._folder}/")
-        return StagedFile(key[0], f"{self._base}{place}", rows, writer.size, writer.statistics)
+        return StagedFile(file.table, f"{self._base}{place}", file.rows, file.writer.size, file.writer.statistics)
 
     def _close_all(self, table: str | None = None) -> None:
         """Close the files of a table, or all."""
