@@ -77,13 +77,13 @@ class Iceberg:
         uri = f"sqlite:///{self.root}/_wirebook/iceberg.db"
         return SqlCatalog("wirebook", uri=uri, warehouse=f"file://{self.root}/elsewhere")
 
-    def make(self, rows: pa.Table = ROW, by: str | None = None) -> None:
+    def make(self, rows: pa.Table = ROW, by: str | None = None, transform: str = "identity") -> None:
         (self.root / "_wirebook").mkdir(parents=True, exist_ok=True)
         self.catalog.create_namespace_if_not_exists("sales")
         table = self.catalog.create_table("sales.payments", rows.schema, properties={"comment": "theirs"})
         if by:
             with table.update_spec() as update:
-                update.add_identity(by)
+                update.add_field(by, transform)
         table.append(rows)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -120,6 +120,16 @@ def land(shop: Shop, theirs: Any, *numbers: int, tables: Any = NAMED, **options:
 
 def numbers(theirs: Any) -> list[int]:
     return [row["n"] for row in theirs.rows()]
+
+
+def test_file_with_two_hours_enters_an_iceberg_table_by_hour(shop: Shop) -> None:
+    theirs, time = Iceberg(shop), pa.timestamp("us", "UTC")
+    theirs.make(pa.table({"n": [0], "ce_time": pa.array([0], time)}), by="ce_time", transform="hour")
+    events = [event(PAID, number, f"2026-01-01T0{number}:30:00Z") for number in (1, 1, 2)]
+    assert not shop.land(registry(PAID), *events, tables=NAMED, table_format="iceberg").problems
+    assert numbers(theirs) == [0, 1, 1, 2]
+    parts = theirs.loaded.inspect.partitions().to_pylist()
+    assert sorted(part["record_count"] for part in parts) == [1, 1, 2]
 
 
 @pytest.mark.parametrize("by", [None, "country"])

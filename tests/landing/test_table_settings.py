@@ -457,6 +457,36 @@ def test_lakehouse_tables_are_partitioned_by_the_day_of_the_event_by_default(sho
     assert read(shop, "shop_orders__paid")[0] == [1, 2, 2]
 
 
+def captured(day: int, content_type: str, body: dict[str, Any]) -> dict[str, Any]:
+    """A message that was received on a day of January."""
+    record = {"protocol": "HTTP", "received": f"2026-01-{day:02}T23:59:59.5Z", "method": "POST"}
+    return record | {"headers": [["content-type", content_type]], "body": json.dumps(body)}
+
+
+@pytest.mark.parametrize("is_event", [True, False])
+def test_tables_are_partitioned_by_the_day_of_receipt(shop: Shop, table_format: str, is_event: bool) -> None:
+    """Events if the settings say so, and messages that are no events also if these ask for the day of the event."""
+    catalogue, setting = registry(PAID), "receipt-day" if is_event else "event-day"
+    if is_event:
+        bodies = [("application/cloudevents+json", event(PAID, number)) for number in range(4)]
+    else:
+        message = catalogue["messagegroups"]["shop.orders"]["messages"]["paid"]
+        del message["envelope"], message["envelopemetadata"]
+        message |= {"protocol": "HTTP", "protocoloptions": {"method": "POST"}}
+        bodies = [("application/json", {"n": number}) for number in range(4)]
+    records = [captured(1 + number // 2, *body) for number, body in enumerate(bodies)]
+    shop.land(catalogue, *records, tables={"defaults": {"partition": setting}}, table_format=table_format)
+    [table] = tables_in(shop.to)
+    assert table.day is not None
+    assert (table.day.source, table.rows) == ("_received", 4)
+    times = [pq.read_table(str(file), columns=["_received"], partitioning=None)["_received"] for file in table.files]
+    assert sorted([moment.day for moment in column.to_pylist()] for column in times) == [[1, 1], [2, 2]]
+    if table_format == "delta":
+        from deltalake import DeltaTable
+
+        assert DeltaTable(str(shop.to / table.name)).metadata().partition_columns == ["receipt_day"]
+
+
 def test_days_beyond_the_limit_are_staged(shop: Shop, table_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "MAX_DAYS", 3)
     events = [event(PAID, number, f"2026-01-{1 + number // 2:02}T00:00:00Z") for number in range(19)]

@@ -19,6 +19,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 import pyarrow.parquet as pq
+from wirebook import Catalog
 from wirebook.problems import WirebookError
 from wirebook.spark import land, land_batch, match, replay
 from wirebook.spark.session import session
@@ -57,6 +58,12 @@ matched = match(kafka(range(102)), str(catalogue)).collect()
 results["matched"] = sorted((row["note"], row["outcome"]) for row in matched if row["outcome"] != "matched")
 results["notes"] = len({row["note"] for row in matched})
 results["taken"] = failure(lambda: match(kafka(range(2)).withColumnRenamed("note", "Outcome"), str(catalogue)))
+
+few = kafka(range(99, 102))
+document = json.loads(catalogue.read_text())
+for name, given in {"file": catalogue, "loaded": Catalog.load(catalogue), "document": document,
+                    "files": [catalogue, folder / "corrected.json"]}.items():
+    results[f"by {name}"] = [row["outcome"] for row in match(few, given).orderBy("note").collect()]
 
 to = folder / "kafka"
 results["kafka"] = [counts(land(kafka(numbers), catalogue, to)) for numbers in
@@ -109,6 +116,12 @@ def test_kafka_frame_matches_with_the_columns_of_the_caller(results: dict[str, A
     assert results["matched"] == [["note 100", "unexpected"], ["note 101", "invalid-payload"]]
     assert results["notes"] == 102
     assert results["taken"] == "frame-columns"
+
+
+@pytest.mark.parametrize("given", ["file", "loaded", "document", "files"])
+def test_match_takes_what_a_catalogue_is_loaded_from(results: dict[str, Any], given: str) -> None:
+    other = "matched" if given == "files" else "unexpected"  # the second file has its definition
+    assert results[f"by {given}"] == [other, "invalid-payload", "matched"]
 
 
 def test_kafka_offsets_land_once_whatever_the_order_of_the_frames(results: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ import pytest
 from brokers import SCRAM_USERS, USERS, KafkaBroker
 from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from deltalake import DeltaTable
 
 from tests.brokers.lineage import lineage_server, rows
 from tests.spark.hostile import HOSTILE
@@ -307,10 +308,13 @@ def check_metrics(stream: Watched, messages: int) -> None:
 
 
 def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path) -> None:
+    """A definition is added, then a field, then the catalogue is broken."""
     topic = Topic(kafka, tmp_path)
     more = json.loads(json.dumps(SEEN).replace('"seen"', '"more"'))
+    wider = json.loads(json.dumps(more))
+    wider["dataschema"]["properties"]["weight"] = {"type": "number"}
     watching = ["--metrics-address", "127.0.0.1:0", "--progress", "json"]
-    with started(kafka_java, topic.arguments("--interval", "0", *watching)) as process:
+    with started(kafka_java, topic.arguments("--interval", "0", "--format", "delta", *watching)) as process:
         stream = Watched(process)
         topic.send_events(range(1, 9), "more")
         stream.wait_for(lambda: stream.read() == 8)
@@ -321,9 +325,12 @@ def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: 
         topic.write_catalogue({"seen": SEEN, "more": more})
         topic.send_events(range(11, 19), "more")
         stream.wait_for(lambda: stream.read() == 16)
-        topic.catalogue.write_text("{")
+        topic.write_catalogue({"seen": SEEN, "more": wider})
         topic.send_events(range(21, 29), "more")
         stream.wait_for(lambda: stream.read() == 24)
+        topic.catalogue.write_text("{")
+        topic.send_events(range(31, 39), "more")
+        stream.wait_for(lambda: stream.read() == 32)
         assert stream.end(signal.SIGINT) == 130
     assert stream.notes[-1] == "interrupted\n"
     events = [json.loads(note) for note in stream.notes if note.startswith("{")]
@@ -332,8 +339,10 @@ def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: 
     assert any(message.startswith("the changed catalogue is not used: ") for message in messages)
     objects = [event for event in events if "batch" in event]
     assert [{name: event[name] for name in event if name != "time"} for event in objects] == stream.batches[:-1]
-    assert len({batch["catalogue"] for batch in stream.batches if "batch" in batch}) == 2
-    assert sorted(row["n"] for row in topic.rows("g__more")) == [*range(11, 19), *range(21, 29)]
+    assert len({batch["catalogue"] for batch in stream.batches if "batch" in batch}) == 3
+    landed = DeltaTable(str(topic.target / "g__more")).to_pyarrow_table().to_pylist()
+    assert sorted(row["n"] for row in landed) == [*range(11, 19), *range(21, 29), *range(31, 39)]
+    assert {row["weight"] for row in landed} == {None}
     topic.check_landed()
 
 

@@ -147,12 +147,16 @@ def test_incomplete_file_is_reported_by_each_run_on_spark(folder: Path, one_java
     assert Counter(rows["n"].to_pylist()) == Counter([*range(100), *range(1000, 1500)])
 
 
-def test_landing_without_spark_writes_the_same_files(folder: Path, one_java: dict[str, str]) -> None:
-    land = ("land", folder / "source", "--catalog", folder / "catalogue.json")
+@pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
+def test_landing_without_spark_writes_the_same_files(folder: Path, one_java: dict[str, str], form: str) -> None:
+    land = ("land", folder / "source", "--catalog", folder / "catalogue.json", "--format", form)
     assert wirebook(one_java, *land, "--to", folder / "tables") == FIRST
     assert wirebook({}, *land, "--to", folder / "local", "--local") == FIRST
     written = [
-        {(file.parent.name, file.read_bytes()) for file in (folder / to).glob("[!_]*/*.parquet")}
+        sorted(
+            (file.relative_to(folder / to).parent, file.read_bytes())
+            for file in (folder / to).glob("[!_]*/**/*.parquet")
+        )
         for to in ("tables", "local")
     ]
     assert len(written[0]) == 2
