@@ -39,7 +39,7 @@ CLOSED_AT_ONCE = 8
 """Threads that close files at the end of a task."""
 
 CLOSED_IN_TURN = 4
-"""Files that one of these threads closes in turn: to pass files to it costs as much as to encode a small one."""
+"""Files that one of these threads closes in turn: to pass each of them alone takes 3 to 5 % of a task of a stream."""
 
 
 class _OpenFile(NamedTuple):
@@ -302,7 +302,9 @@ class TableSpool:
         columns = [self._format.column(name) for name in layout.sort]
         sortable = {field.name for field in rows.schema if not pa.types.is_nested(field.type)}
         if order := [(name, "ascending") for name in columns if name in sortable]:
-            rows = rows.take(pc.sort_indices(rows, order))
+            places = pc.sort_indices(rows, order)  # stable
+            if not (np.diff(places.to_numpy().astype(np.int64)) == 1).all():
+                rows = rows.take(places)
         writer, path, count = self._open.pop(key) if key in self._open else self._create(key, rows.schema, layout)
         writer.write(rows)
         self._open[key] = (writer, path, count + rows.num_rows)  # the most recently used
