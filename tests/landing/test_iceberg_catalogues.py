@@ -559,6 +559,20 @@ def test_forbidden_table_does_not_block_the_others(lake: Workspace, monkeypatch:
     check(lake, 40, ("a", "b"))
 
 
+@pytest.mark.parametrize("lake", ["sql-s3", "rest-s3"], indirect=True)
+def test_columns_follow_the_catalogue(lake: Workspace) -> None:
+    """A field that is added becomes a column; values of a type that the column does not take are dead letters."""
+    shop, number = Shop(make(lake.root / "shop")), {"n": {"type": "integer"}}
+    shop.to, settings = lake.to, lake.settings
+    names = {"iceberg_catalog": settings.iceberg_catalog, "iceberg_namespace": settings.iceberg_namespace}
+    shop.land(registry(PAID), event(PAID, 1), table_format="iceberg", **names)
+    shop.land(registry(PAID, properties=number | {"weight": {"type": "number"}}), event(PAID, 2, weight=1.5))
+    report = shop.land(registry(PAID, properties={"n": {"type": "string"}}), event(PAID, 3, n="three"))
+    assert (report.landed, report.reasons) == (0, {"columns-changed": 1})
+    landed = opened(lake, "shop_orders__paid").scan().to_arrow().select(["n", "weight"]).to_pylist()
+    assert sorted(landed, key=lambda row: row["n"]) == [{"n": 1, "weight": None}, {"n": 2, "weight": 1.5}]
+
+
 @pytest.mark.parametrize("lake", ["rest-s3"], indirect=True)
 def test_partitions_are_kept(lake: Workspace) -> None:
     lake.write("1", lines(20))

@@ -76,6 +76,20 @@ def test_partitioned_table_with_settings_that_the_target_keeps(tmp_path: Path, s
     assert days == {"2026-11-20", "2026-11-21", None}
 
 
+def test_columns_follow_the_catalogue(tmp_path: Path, store: str) -> None:
+    """A field that is added becomes a column; values of a type that the column does not take are dead letters."""
+    shop, to = Shop(tmp_path), f"{store}/lake/evolving"
+    shop.to = location_of(to)
+    number = {"n": {"type": "integer"}}
+    shop.land(registry(PAID), event(PAID, 1))
+    shop.land(registry(PAID, properties=number | {"weight": {"type": "number"}}), event(PAID, 2, weight=1.5))
+    report = shop.land(registry(PAID, properties={"n": {"type": "string"}}), event(PAID, 3, n="three"))
+    assert (report.landed, report.reasons) == (0, {"columns-changed": 1})
+    [table] = [table for table in tables_in(to) if table.definition == PAID]
+    landed = first_rows(table, 9).select(["n", "weight"]).to_pylist()
+    assert sorted(landed, key=lambda row: row["n"]) == [{"n": 1, "weight": None}, {"n": 2, "weight": 1.5}]
+
+
 @pytest.mark.parametrize("table_format", ["parquet", "iceberg"])
 def test_format_that_the_store_cannot_have_is_refused_before_anything_is_written(
     remote: Any, table_format: str

@@ -7,6 +7,8 @@ import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 import urllib.request
 import uuid
@@ -343,6 +345,38 @@ def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: 
     landed = DeltaTable(str(topic.target / "g__more")).to_pyarrow_table().to_pylist()
     assert sorted(row["n"] for row in landed) == [*range(11, 19), *range(21, 29), *range(31, 39)]
     assert {row["weight"] for row in landed} == {None}
+    topic.check_landed()
+
+
+PROGRAM = """
+import sys
+from wirebook.spark import land, match
+from wirebook.spark.session import session
+
+servers, topic, catalogue, to = sys.argv[1:]
+spark = session()
+source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", topic)
+source = source.option("startingOffsets", "earliest").option("includeHeaders", "true")
+land(source.load(), catalogue, to, trigger={"availableNow": True}).awaitTermination()
+matched = match(source.load(), catalogue).writeStream.format("memory").queryName("matched")
+matched.trigger(availableNow=True).start().awaitTermination()
+print(*sorted(f"{row.topic}/{row.partition}/{row.offset}:{row.outcome}" for row in spark.table("matched").collect()))
+"""
+
+
+def test_frame_of_a_topic_lands_and_matches_as_it_streams(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
+) -> None:
+    """Without an endpoint: the DataFrame of Spark's source, made by the caller."""
+    topic = Topic(kafka, tmp_path)
+    topic.send_events(range(1, 11))
+    arguments = [kafka.plain, topic.name, str(topic.catalogue), str(topic.target)]
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, env=os.environ | kafka_java, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    expected = {f"{topic.name}/{number % 2}/{(number - 1) // 2}": "matched" for number in range(1, 10)}
+    expected |= {f"{topic.name}/0/4": "invalid-payload"}  # number 10
+    assert dict(item.rsplit(":", 1) for item in done.stdout.split()) == expected
     topic.check_landed()
 
 
