@@ -173,7 +173,7 @@ class PlannedBySpark:
 def finished_batches(query: StreamingQuery, numbers: set[int]) -> dict[int, dict[str, Any]]:
     """Those of some batches that Spark has finished, with what it says about their source.
 
-    All recent updates are asked for only if there may be several: that takes 50 ms.
+    All recent updates are asked for only if there may be several: that takes 9 to 15 ms instead of 0.4.
     """
     last = query.lastProgress
     if last is None or last["batchId"] < min(numbers):
