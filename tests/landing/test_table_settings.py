@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -111,6 +112,17 @@ def read(shop: Shop, name: str, day: date | None = None) -> tuple[list[int], int
     condition = f"event_day = '{day}'" if day else "true"
     rows = duckdb.sql(f"SELECT n, filename FROM {source} WHERE {condition}").fetchall()
     return sorted(row[0] for row in rows), len({row[1] for row in rows})
+
+
+def check_columns_follow(shop: Shop, read_table: Callable[[], pa.Table], **options: Any) -> None:
+    """A field that is added becomes a column; values of a type that the column does not take are dead letters."""
+    number = {"n": {"type": "integer"}}
+    shop.land(registry(PAID), event(PAID, 1), **options)
+    shop.land(registry(PAID, properties=number | {"weight": {"type": "number"}}), event(PAID, 2, weight=1.5))
+    report = shop.land(registry(PAID, properties={"n": {"type": "string"}}), event(PAID, 3, n="three"))
+    assert (report.landed, report.reasons) == (0, {"columns-changed": 1})
+    landed = read_table().select(["n", "weight"]).to_pylist()
+    assert sorted(landed, key=lambda row: row["n"]) == [{"n": 1, "weight": None}, {"n": 2, "weight": 1.5}]
 
 
 # -- names ------------------------------------------------------------------------------------------------------------

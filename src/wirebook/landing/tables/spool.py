@@ -124,7 +124,7 @@ class TableSpool:
         self._written: set[str] = set()
         self._blocks: list[HeldRows] = []
         self._held = 0  # bytes of the blocks: one stays in memory until all of its rows are written
-        self._open: dict[tuple[str, str | None], tuple[TableWriter, Location, int]] = {}
+        self._open: dict[tuple[str, str | None], _OpenFile] = {}
         self._created = 0
         self._pool: ThreadPoolExecutor | None = None
         self._complete: list[_OpenFile] = []
@@ -303,17 +303,15 @@ class TableSpool:
         sortable = {field.name for field in rows.schema if not pa.types.is_nested(field.type)}
         if order := [(name, "ascending") for name in columns if name in sortable]:
             places = pc.sort_indices(rows, order)  # stable
-            if not (np.diff(places.to_numpy().astype(np.int64)) == 1).all():
+            if not (np.diff(places.to_numpy()) == 1).all():
                 rows = rows.take(places)
-        writer, path, count = self._open.pop(key) if key in self._open else self._create(key, rows.schema, layout)
-        writer.write(rows)
-        self._open[key] = (writer, path, count + rows.num_rows)  # the most recently used
+        file = self._open.pop(key) if key in self._open else self._create(key, rows.schema, layout)
+        file.writer.write(rows)
+        self._open[key] = file._replace(rows=file.rows + rows.num_rows)  # the most recently used
         if order:  # what is written later is sorted by itself
             self._close(key)
 
-    def _create(
-        self, key: tuple[str, str | None], schema: pa.Schema, layout: FileLayout
-    ) -> tuple[TableWriter, Location, int]:
+    def _create(self, key: tuple[str, str | None], schema: pa.Schema, layout: FileLayout) -> _OpenFile:
         table, day = key
         if len(self._open) >= self.max_open:
             self._close(next(iter(self._open)))
@@ -326,12 +324,12 @@ class TableSpool:
         self._created += 1
         if layout.descriptions is not None:
             schema = with_comments(schema, layout.descriptions, b"comment")
-        return self._format.open(path, schema, layout), path, 0
+        return _OpenFile(table, self._format.open(path, schema, layout), path, 0)
 
     def _close(self, key: tuple[str, str | None]) -> None:
         """Close a file; at the end of the task in another thread, which only waits for the disk or the store: work of
         Python in it would hold up the next files."""
-        file = _OpenFile(key[0], *self._open.pop(key))
+        file = self._open.pop(key)
         if self._pool is None:
             self.files.append(self._closed(file))
             return
