@@ -12,12 +12,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow.compute import match_substring_regex
 
 from wirebook.catalog import Catalog
+from wirebook.definitions.compile.values import CHECKS
 from wirebook.landing.columns import placeholder_conflicts
+from wirebook.landing.columns.match import TYPE_PATTERNS
 from wirebook.problems import WirebookError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "corpus"))
@@ -427,6 +431,24 @@ def test_unescaped_uri_matches_the_most_specific_definition() -> None:
         "/messagegroups/g/messages/m": 2,
         "/messagegroups/g/messages/n": 1,
     }
+
+
+@settings(max_examples=2000, deadline=None)
+@given(st.sampled_from(sorted(TYPE_PATTERNS)), st.text("a1:/?#[]@%-+._0TZt\n é", max_size=12))
+def test_values_that_columns_accept_are_of_the_type(type_: str, value: str) -> None:
+    if match_substring_regex(pa.array([value]), TYPE_PATTERNS[type_])[0].as_py():
+        CHECKS[type_](value)
+
+
+@pytest.mark.parametrize("value", ["1:2", "a:b#c#d", "//host:port/", "/a%4", "/a%41", "", "//h:8/p?q#f"])
+@pytest.mark.parametrize("type_", ["uri", "urireference"])
+def test_uris_are_checked_as_the_reference_does(type_: str, value: str) -> None:
+    definition = EVENT | {"messageid": "m", "envelopemetadata": {"extone": {"type": type_}}}
+    groups = {"g": {"messagegroupid": "g", "messages": {"m": definition}}}
+    catalog = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups})
+    message = Message(json.dumps(kafka(extone=value)).encode(), Way("KAFKA", "binary"), "/messagegroups/g/messages/m")
+    result = Engines(catalog).compare(chunk_of_lines([message], "capture"), [message])
+    assert not result.differences, str(result.differences[0])
 
 
 # -- dead letters ---------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirebook.bindings.attributes import URI_PATTERN, URI_REFERENCE_PATTERN
 from wirebook.definitions.compile.mediatype import MediaType, parse_media_type
 from wirebook.definitions.compile.slots import BARE
 from wirebook.definitions.compile.values import CHECKS, NotOfType
@@ -43,8 +44,8 @@ TYPE_PATTERNS: Final = {
     "boolean": r"^(true|false)$",
     "integer": r"^(0|-?[1-9][0-9]{0,8})$",
     "uint32": r"^(0|[1-9][0-9]{0,8})$",
-    "uri": r"^[A-Za-z][A-Za-z0-9+.-]*:([A-Za-z0-9._~:/?#@!$&'()*+,;=-])+$",
-    "urireference": r"^[A-Za-z0-9._~:/?#@!$&'()*+,;=-]*$",
+    "uri": rf"^({URI_PATTERN})$",
+    "urireference": rf"^({URI_REFERENCE_PATTERN})$",
     "timestamp": SECOND + r"(\.[0-9]{1,9})?" + OFFSET,
 }
 
