@@ -28,7 +28,8 @@ from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables import spool
-from wirebook.landing.tables.formats import NO_TRAITS
+from wirebook.landing.tables.all_formats import FORMATS
+from wirebook.landing.tables.formats import NO_TRAITS, FileLayout
 from wirebook.landing.tables.layout import NO_DEFINITION, OWN_TABLES
 from wirebook.landing.tables.names import assign_names, readable_name
 from wirebook.landing.tables.partitions import DayPartition, rows_by_day
@@ -553,6 +554,38 @@ def test_rows_are_sorted_and_row_groups_limited(shop: Shop, table_format: str) -
     assert times == sorted(times)
     metadata = pq.read_metadata(file)
     assert [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)] == [4, 4, 2]
+
+
+@pytest.mark.parametrize("sort", [None, []])
+def test_rows_of_a_partition_are_sorted_by_its_time(shop: Shop, table_format: str, sort: list[str] | None) -> None:
+    moments = [f"2026-11-2{number % 2}T0{number * 7 % 10}:00:00Z" for number in range(10)]
+    options = BY_DAY["defaults"] | ({} if sort is None else {"sort": sort})
+    events = [event(PAID, number, moment) for number, moment in enumerate(moments)]
+    shop.land(registry(PAID), *events, tables={"defaults": options}, table_format=table_format)
+    columns = [pq.read_table(str(file), columns=["n"], partitioning=None)["n"] for file in tables_in(shop.to)[0].files]
+    by_day = [[*range(0, 10, 2)], [*range(1, 10, 2)]]
+    if sort is None:
+        by_day = [sorted(numbers, key=moments.__getitem__) for numbers in by_day]
+    assert sorted(column.to_pylist() for column in columns) == sorted(by_day)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "files"),
+    [
+        ([[1, 3], [3, 4, None], [None]], [[1, 3, 3, 4, None, None]]),
+        ([[4, 1], [3, 5], [9, 6]], [[1, 4], [3, 5, 6, 9]]),
+        ([[2, None], [1]], [[2, None], [1]]),
+    ],
+)
+def test_rows_that_precede_those_of_a_sorted_file_get_another(
+    tmp_path: Path, pieces: list[list[int | None]], files: list[list[int | None]]
+) -> None:
+    layout = FileLayout(sort=("n",))
+    sorted_files = spool.TableSpool(FORMATS["parquet"], tmp_path, "1", layout_of=lambda *_: layout, flush=1)
+    for numbers in pieces:
+        sorted_files.add("t", pa.table({"n": pa.array(numbers, pa.int64())}))
+    paths = [tmp_path / file.path for file in sorted_files.finish()]
+    assert [pq.read_table(path)["n"].to_pylist() for path in paths] == files
 
 
 def test_properties_are_set_and_changed(shop: Shop) -> None:

@@ -40,6 +40,7 @@ from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import EvolvingEngine, raw_records
 from wirebook.landing.tables.formats import NO_PROPERTIES, FileLayout, StagedFile, own_traits
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
+from wirebook.landing.tables.partitions import default_sort
 from wirebook.landing.tables.settings import NO_SETTINGS, TableSettings
 from wirebook.landing.tables.spool import NO_STAGING, TableSpool
 from wirebook.landing.tables.staged import StagingPolicy
@@ -301,7 +302,8 @@ class Task:
         options, known = settings.of(xid), self._tables.get(table)
         day = known.traits.day if known else settings.new_partition(xid, table_format.partition, schema)
         info = self._tally.info.get(table, UNKNOWN_TABLE)
-        sort, properties = tuple(options.sort or ()), options.properties or NO_PROPERTIES
+        sort = default_sort(day) if options.sort is None else tuple(options.sort)
+        properties = options.properties or NO_PROPERTIES
         return FileLayout(day, sort, options.row_group_rows, info.descriptions, properties)
 
     @cached_property

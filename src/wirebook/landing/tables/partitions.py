@@ -3,7 +3,7 @@
 A file of a partitioned table has rows of one day, which its name ends with, so that a commit that is repeated needs
 nothing but the file.
 
-Spec: docs/how-to/table-settings.md#partitions; docs/decisions/0202, 0227
+Spec: docs/how-to/table-settings.md#partitions; docs/decisions/0202, 0227, 0228
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ __all__ = [
     "day_in_name",
     "day_suffix",
     "day_values",
+    "default_sort",
     "partition_of",
     "rows_by_day",
     "source_of",
@@ -65,6 +66,12 @@ def source_of(setting: Partition, columns: Iterable[str]) -> str | None:
     if setting == "none":
         return None
     return EVENT_TIME if setting == "event-day" and EVENT_TIME in columns else RECEIPT_TIME
+
+
+def default_sort(partition: DayPartition | None) -> tuple[str, ...]:
+    """The columns by which the rows of a file are sorted, unless the settings of the table say something else: by time,
+    if the table is partitioned by time."""
+    return () if partition is None else (partition.source,)
 
 
 def day_values(rows: pa.Table, partition: DayPartition) -> Any:

@@ -52,7 +52,8 @@ class TableOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     whether columns may be added to an existing table (default). `widen` says how columns become wider: ``in-place``
     (default) if the format can do so, or by a ``rewrite`` of the table. `partition` is ``none``,
     ``event-day`` or ``receipt-day``; the default is that of the table format. `sort` are the columns by which the rows
-    of a file are sorted. `properties` are those of the table format.
+    of a file are sorted; by default, a table with a partition is sorted by the time of its partition. `properties` are
+    those of the table format.
     """
 
     name: str | None = None

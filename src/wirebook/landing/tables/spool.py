@@ -43,12 +43,13 @@ CLOSED_IN_TURN = 4
 
 
 class _OpenFile(NamedTuple):
-    """A file that is being written, and how many rows it has."""
+    """A file that is being written, how many rows it has, and the sort columns of the last one if it is sorted."""
 
     table: str
     writer: TableWriter
     path: Location
     rows: int
+    last: pa.Table | None = None
 
 
 class HeldRows(NamedTuple):
@@ -82,6 +83,17 @@ class HeldRows(NamedTuple):
 def _places(starts: Numbers, counts: Numbers) -> Numbers:
     """The places of some runs of rows."""
     return np.arange(counts.sum()) + np.repeat(starts - np.cumsum(counts) + counts, counts)
+
+
+def _sort(rows: pa.Table, order: list[tuple[str, str]]) -> pa.Table:
+    places = pc.sort_indices(rows, order)  # stable
+    return rows if (np.diff(places.to_numpy()) == 1).all() else rows.take(places)
+
+
+def _follows(rows: pa.Table, last: pa.Table, order: list[tuple[str, str]]) -> bool:
+    """Whether the first of some sorted rows may follow the last row of a file."""
+    first = rows.select(last.column_names).slice(0, 1)
+    return bool(pc.sort_indices(pa.concat_tables([last, first]), order)[0].as_py() == 0)  # stable
 
 
 class TableSpool:
@@ -298,18 +310,24 @@ class TableSpool:
             self._stage_rows([table], np.array([sum(map(len, late))]), pa.concat_tables(late).combine_chunks())
 
     def _write_rows(self, key: tuple[str, str | None], rows: pa.Table, layout: FileLayout) -> None:
-        """Write rows of a table, and of a day if the table is partitioned."""
-        columns = [self._format.column(name) for name in layout.sort]
-        sortable = {field.name for field in rows.schema if not pa.types.is_nested(field.type)}
-        if order := [(name, "ascending") for name in columns if name in sortable]:
-            places = pc.sort_indices(rows, order)  # stable
-            if not (np.diff(places.to_numpy()) == 1).all():
-                rows = rows.take(places)
+        """Write rows of a table, and of a day if the table is partitioned. Rows that precede those of a sorted file get
+        another file."""
+        order = self._order(rows.schema, layout)
+        if order:
+            rows = _sort(rows, order)
+            last = self._open[key].last if key in self._open else None
+            if last is not None and not _follows(rows, last, order):
+                self._close(key)
         file = self._open.pop(key) if key in self._open else self._create(key, rows.schema, layout)
         file.writer.write(rows)
-        self._open[key] = file._replace(rows=file.rows + rows.num_rows)  # the most recently used
-        if order:  # what is written later is sorted by itself
-            self._close(key)
+        last = rows.select([name for name, _ in order]).take([len(rows) - 1]) if order else None
+        self._open[key] = file._replace(rows=file.rows + rows.num_rows, last=last)  # the most recently used
+
+    def _order(self, schema: pa.Schema, layout: FileLayout) -> list[tuple[str, str]]:
+        """The sort keys of a file with these columns."""
+        columns = [self._format.column(name) for name in layout.sort]
+        sortable = {field.name for field in schema if not pa.types.is_nested(field.type)}
+        return [(name, "ascending") for name in columns if name in sortable]
 
     def _create(self, key: tuple[str, str | None], schema: pa.Schema, layout: FileLayout) -> _OpenFile:
         table, day = key
