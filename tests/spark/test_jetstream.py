@@ -9,6 +9,8 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -170,6 +172,69 @@ def test_messages_land_once_as_they_are_on_the_wire(plants: Plants, one_java: di
     plants.send(range(20, 25))
     lines, _ = run(one_java, plants.arguments("--once", "--name", "again", "--from", "3"))
     assert [(line["read"], line["skipped"]) for line in lines] == [(5, 18), (5, 18)]
+    plants.check_landed()
+
+
+OWN_QUERY = """
+import json, sys
+from wirebook.problems import WirebookError
+from wirebook.spark import land, land_batch, match, read_stream
+from wirebook.spark.session import session
+
+catalogue, to, checkpoint = sys.argv[1:]
+spark, once = session(), {"availableNow": True}
+stream = read_stream(spark, "/endpoints/e", catalogue)
+columns = stream.columns
+matched = match(stream, catalogue).writeStream.format("memory").queryName("matched").trigger(**once).start()
+matched.awaitTermination()
+outcomes = {row.line: row.outcome for row in spark.table("matched").collect()}
+
+def land_one(frame, number):
+    land_batch(frame, number, catalogue, to, identity=("file", "line"))
+
+def land_rest():
+    query = stream.writeStream.foreachBatch(land_one).option("checkpointLocation", checkpoint)
+    query.trigger(**once).start().awaitTermination()
+
+land_rest()
+print(json.dumps([columns, outcomes]), flush=True)
+input()
+land_rest()
+land(stream, catalogue, to, identity=("file", "line"), trigger=once).awaitTermination()
+refused = []
+for options in ({"starting": "first"}, {"max_per_batch": 10}, {"settings": {"fetch.min.bytes": "1"}}):
+    try:
+        read_stream(spark, "/endpoints/e", catalogue, **options)
+    except WirebookError as error:
+        refused.append(str(error))
+print(json.dumps(refused))
+"""
+
+
+def test_query_of_the_callers_own_reads_a_stream(plants: Plants, one_java: dict[str, str]) -> None:
+    """`foreachBatch` with a checkpoint lands what arrived since its last query; the messages of another query, which
+    reads the stream from its beginning, are known."""
+    arguments = [str(plants.catalogue), str(plants.target), (plants.folder / "checkpoint").as_uri()]
+    plants.send(range(1, 15))
+    with subprocess.Popen(
+        [sys.executable, "-c", OWN_QUERY, *arguments],
+        env=os.environ | one_java,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        first = program.stdout.readline()
+        plants.check_landed()
+        plants.send(range(15, 20))
+        rest, errors = program.communicate("\n")
+    assert program.returncode == 0, errors
+    columns, outcomes = json.loads(first)
+    assert columns == ["value", "file", "line"]
+    assert outcomes == {str(line): "matched" for line in range(1, 15)} | {"10": "invalid-payload"}
+    assert [text.partition(": ")[0] for text in json.loads(rest)] == ["bad-setting", "/endpoints/e", "/endpoints/e"]
     plants.check_landed()
 
 

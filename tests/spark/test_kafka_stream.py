@@ -350,14 +350,18 @@ def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: 
 
 PROGRAM = """
 import sys
-from wirebook.spark import land, match
+from wirebook.spark import land, match, read_stream
 from wirebook.spark.session import session
 
 servers, topic, catalogue, to = sys.argv[1:]
 spark = session()
+of_endpoint = read_stream(spark, "/endpoints/e", catalogue, max_per_batch=4, starting="latest")
+land(of_endpoint, catalogue, to, trigger={"availableNow": True}, name="latest").awaitTermination()
+of_endpoint = read_stream(spark, "/endpoints/e", catalogue, max_per_batch=4)
+land(of_endpoint, catalogue, to, trigger={"availableNow": True}).awaitTermination()
 source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", topic)
 source = source.option("startingOffsets", "earliest").option("includeHeaders", "true")
-land(source.load(), catalogue, to, trigger={"availableNow": True}).awaitTermination()
+land(source.load(), catalogue, to, trigger={"availableNow": True}, name="own").awaitTermination()
 matched = match(source.load(), catalogue).writeStream.format("memory").queryName("matched")
 matched.trigger(availableNow=True).start().awaitTermination()
 print(*sorted(f"{row.topic}/{row.partition}/{row.offset}:{row.outcome}" for row in spark.table("matched").collect()))
@@ -367,7 +371,7 @@ print(*sorted(f"{row.topic}/{row.partition}/{row.offset}:{row.outcome}" for row 
 def test_frame_of_a_topic_lands_and_matches_as_it_streams(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
 ) -> None:
-    """Without an endpoint: the DataFrame of Spark's source, made by the caller."""
+    """The DataFrame of an endpoint, and one of Spark's source that the caller made: what has landed is known."""
     topic = Topic(kafka, tmp_path)
     topic.send_events(range(1, 11))
     arguments = [kafka.plain, topic.name, str(topic.catalogue), str(topic.target)]

@@ -6,9 +6,6 @@ Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -40,7 +37,6 @@ from wirebook.cli.options import (
 from wirebook.cli.run_output import BatchOutput
 from wirebook.cli.serve import seconds_of
 from wirebook.cli.sources import load_catalog_to_land
-from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
     from wirebook.capture.endpoints import ReceivedEndpoint
@@ -224,24 +220,14 @@ def _source_and_limits(
     catalog: Catalog, endpoint: ReceivedEndpoint, limits: ReadLimits, client_config: Path | None, *, reads_all: bool
 ) -> tuple[StreamSource, ReadLimits]:
     """What to read of an endpoint. `limits` has what the options say, and no `starting` without --from."""
+    from wirebook.spark.kafka import client_settings  # noqa: PLC0415
+    from wirebook.spark.stream_endpoints import stream_source  # noqa: PLC0415
+
     if endpoint.protocol == "NATS":
         for option, value in (("--client-config", client_config), ("--min-per-batch", limits.min_per_batch)):
             if value is not None:
                 raise typer.BadParameter("it is for endpoints of Kafka", param_hint=option)
-        module = library("wirebook.spark.jetstream_endpoint")
-        first = _checked(module.starting_sequence, limits.starting or "earliest")
-        return module.jetstream_of(endpoint, ends=reads_all), replace(limits, starting=first)
-    from wirebook.spark.kafka import client_settings, kafka_source, starting_offsets  # noqa: PLC0415
-    from wirebook.spark.kafka_stream import KafkaStream  # noqa: PLC0415
-
-    source = kafka_source(catalog, endpoint, client_settings(client_config))
-    offsets = partial(starting_offsets, topics=source.topics)
-    first = _checked(offsets, limits.starting or source.offset_reset or "earliest")
-    return KafkaStream(source), replace(limits, starting=first)
-
-
-def _checked(check: Callable[[str], str], starting: str) -> str:
     try:
-        return check(starting)
+        return stream_source(catalog, endpoint, limits, client_settings(client_config), reads_all=reads_all)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--from") from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,11 +68,11 @@ class JetStream:
             message = f"messages with the subject '{self.subject}' are in the stream '{name}', not '{self.stream}'"
             raise WirebookError(Problem("unknown-topic", message, xid=self.servers.xid))
 
-    def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str) -> DataFrame:
-        try:
-            planned, most = planned_sequence(checkpoint), limits.max_per_batch
-        except (WirebookError, OSError, ValueError, LookupError):  # only Spark can read it: batches are not limited
-            planned, most = None, None
+    def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str | None = None) -> DataFrame:
+        planned, most = None, None
+        if checkpoint is not None:
+            with suppress(WirebookError, OSError, ValueError, LookupError):  # only Spark can read it: no limit
+                planned, most = planned_sequence(checkpoint), limits.max_per_batch
         source = StreamRange(
             self.servers,
             self.stream,

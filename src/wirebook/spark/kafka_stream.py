@@ -54,7 +54,7 @@ class KafkaStream:
     def check(self, spark: SparkSession) -> None:
         check_topics(spark, self.source)
 
-    def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str) -> DataFrame:  # noqa: ARG002
+    def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str | None = None) -> DataFrame:  # noqa: ARG002
         options = self.source.options(
             starting=limits.starting,
             max_per_batch=limits.max_per_batch,

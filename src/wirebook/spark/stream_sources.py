@@ -129,8 +129,9 @@ class StreamSource(Protocol):
         Raises: broker-unreachable, unknown-topic
         """
 
-    def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str) -> DataFrame:
+    def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str | None = None) -> DataFrame:
         """The streaming DataFrame of a query whose progress is at the URL `checkpoint`, one of `checkpoint_url`.
+        Without it, batches of JetStream are not limited.
 
         Raises: missing-jars
         """
