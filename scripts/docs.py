@@ -38,6 +38,7 @@ from wirebook.spark import job as spark_job
 from wirebook.spark import views
 from wirebook.spark.matching import match
 from wirebook.spark.session import session
+from wirebook.spark.stream_endpoints import read_stream
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS, SOURCE = ROOT / "docs", ROOT / "src" / "wirebook"
@@ -116,6 +117,7 @@ PUBLIC: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ("wirebook.spark", match, ()),
     ("wirebook.spark", spark_job.land, ()),
     ("wirebook.spark", spark_job.land_batch, ()),
+    ("wirebook.spark", read_stream, ()),
     ("wirebook.spark", spark_job.replay, ()),
     ("wirebook.spark.job", spark_job.FrameOptions, ()),
     ("wirebook.spark.job", spark_job.StreamOptions, ()),
@@ -329,7 +331,7 @@ SUBJECTS: dict[str, str] = {
     "Landing": (
         "0003 0004 0006 0010 0011 0012 0013 0014 0040 0058 0059 0060 0061 0063 0070 0071 0074 0075 0192 0194 0195 0196 "
         "0197 0198 0199 0200 0201 0202 0203 0204 0205 0206 0207 0208 0209 0210 0211 0212 0213 0214 0215 "
-        "0216 0218 0219 0220 0221 0222 0223 0224 0225 0226 0227"
+        "0216 0218 0219 0220 0221 0222 0223 0224 0225 0226 0227 0228"
     ),
     "Command line": "0032 0057 0067 0180 0181 0182",
     "Tests and tools": "0001 0002 0031 0078 0113 0185 0186 0190 0191 0217",

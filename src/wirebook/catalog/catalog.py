@@ -102,13 +102,14 @@ class Catalog:
 
     def compiled(self) -> Catalog:
         """The catalogue with its definitions compiled, without the documents that they were read from: what another
-        process needs to match messages. It has no diagnostics, and of the registry only the schemas and endpoints."""
+        process needs to match messages. It has no diagnostics, no definitions that never match, and of the registry
+        only the schemas and endpoints. The other process reads definitions when it first uses them."""
         schemas = self.registry.document.get("schemagroups", {})
         registry = LoadedRegistry({"schemagroups": schemas}, {}, self.registry.endpoints)
         vars(registry)["fingerprint"] = self.fingerprint
         catalog = Catalog(registry, self.options)
         selector = self.selector.reading(catalog.read_payload)
-        vars(catalog).update(definitions=self.definitions, scopes=self.scopes, selector=selector)
+        vars(catalog).update(definitions=selector.by_xid, scopes=self.scopes, selector=selector)
         return catalog
 
     @property
@@ -122,7 +123,7 @@ class Catalog:
         return self.registry.fingerprint
 
     @cached_property
-    def definitions(self) -> dict[str, Definition]:
+    def definitions(self) -> Mapping[str, Definition]:
         """The usable message definitions by XID, in document order. Definitions that contradict themselves are absent.
 
         catalog.definitions["/messagegroups/orders/messages/shop.order.created"].protocol

@@ -7,7 +7,7 @@ Spec: docs/explain.md#which-definitions-are-shown
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from heapq import nlargest, nsmallest
@@ -31,15 +31,16 @@ MIN_SIMILARITY: Final = 0.6
 class EventTypes:
     """The definitions that require a constant `type`, indexed by it. The index ignores case."""
 
-    def __init__(self, definitions: Iterable[Definition]) -> None:
+    def __init__(self, definitions: Sequence[Definition]) -> None:
         self.definitions = definitions
 
     @cached_property
-    def by_type(self) -> dict[str, list[Definition]]:
-        by_type: dict[str, list[Definition]] = {}
-        for definition in self.definitions:
+    def by_type(self) -> dict[str, list[int]]:
+        """The numbers of the definitions of events that require a type."""
+        by_type: dict[str, list[int]] = {}
+        for number, definition in enumerate(self.definitions):
             if definition.is_cloudevent and (type_ := self.constants.get(definition.xid)):
-                by_type.setdefault(_folded(type_), []).append(definition)
+                by_type.setdefault(_folded(type_), []).append(number)
         return by_type
 
     @cached_property
@@ -57,7 +58,7 @@ class EventTypes:
         definitions = [
             definition
             for type_ in types
-            for definition in self.by_type.get(_folded(type_), ())
+            for definition in self._of_type(_folded(type_))
             if self.constants[definition.xid] == type_ and (members is None or definition.xid in members)
         ]
         return nsmallest(MAX_SAME, definitions, key=lambda definition: definition.protocol not in (None, protocol))
@@ -74,9 +75,12 @@ class EventTypes:
         text = _folded(type_)
         compared = nlargest(MAX_COMPARED_TYPES, self.by_type, key=lambda known: _common_affix_length(text, known))
         for similar_type in get_close_matches(text, compared, n=MAX_SIMILAR_TYPES, cutoff=MIN_SIMILARITY):
-            for definition in self.by_type[similar_type]:
+            for definition in self._of_type(similar_type):
                 if definition.protocol in (None, view.protocol) and (members is None or definition.xid in members):
                     yield definition
+
+    def _of_type(self, folded: str) -> Iterator[Definition]:
+        return (self.definitions[number] for number in self.by_type.get(folded, ()))
 
 
 def type_of(view: MessageView) -> str | None:

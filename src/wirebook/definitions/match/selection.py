@@ -20,6 +20,7 @@ from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.compile.fit import Mismatch
 from wirebook.definitions.compile.view import MessageView
 from wirebook.definitions.match import tolerated_faults
+from wirebook.definitions.match.definition_list import DefinitionList, DefinitionMap
 from wirebook.definitions.match.event_types import EventTypes
 from wirebook.definitions.match.index import Index
 from wirebook.definitions.match.matcher import NO_ENDPOINT, EndpointConstraints, Match, match_metadata, mismatches_of
@@ -83,7 +84,7 @@ class Selector:
         read_payload: PayloadReader,
         options: MatchOptions = DEFAULT_OPTIONS,
     ) -> None:
-        self.definitions = [definition for definition in definitions if not definition.incomplete]
+        self.definitions = DefinitionList(definition for definition in definitions if not definition.incomplete)
         self.default_scope = self._without_duplicates(ALL_DEFINITIONS)
         self.scopes = {xid: self._without_duplicates(scope) for xid, scope in scopes.items()}
         self.read_payload = read_payload
@@ -97,8 +98,9 @@ class Selector:
         return selector
 
     @cached_property
-    def _by_xid(self) -> dict[str, Definition]:
-        return {definition.xid: definition for definition in self.definitions}
+    def by_xid(self) -> DefinitionMap:
+        """The definitions that can match, by XID."""
+        return DefinitionMap(self.definitions)
 
     @cached_property
     def _index_without_protocol(self) -> Index:
@@ -129,7 +131,7 @@ class Selector:
         """The scope with each message once, without its aliases."""
         if not self._has_aliases:
             return scope
-        members = self._by_xid if scope.members is None else scope.members
+        members = self.by_xid if scope.members is None else scope.members
         chosen = messages_once(definition for definition in self.definitions if definition.xid in members)
         return replace(scope, members=frozenset(definition.xid for definition in chosen))
 
@@ -240,7 +242,7 @@ class Selector:
         problems = near[0].problems if near else (NO_DEFINITION,)
         event = views[-1].received
         # A message that may be an event counts as one if the closest definition is of an event.
-        is_event = len(views) == 1 or (near and self._by_xid[near[0].definition].is_cloudevent)
+        is_event = len(views) == 1 or (near and self.by_xid[near[0].definition].is_cloudevent)
         if event.kind == "malformed" and is_event and not tolerated_faults.reports_wrong_value(event, problems):
             return _unreadable(event)
         return Outcome("unexpected", view.received, problems=problems, near=near)

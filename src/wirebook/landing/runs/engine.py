@@ -131,8 +131,10 @@ class CatalogueEngine:
 
     def prepared(self) -> bytes:
         """The engine with its definitions compiled, for other processes that run the same version of Wirebook. To be
-        called before the engine lands anything."""
+        called before the engine lands anything. What needs all definitions is part of it, because the other processes
+        read only those of their messages."""
         selector = self.catalog.selector
+        _ = self.extensions, selector.event_types.constants, selector.event_types.by_type
         scope = selector.default_scope if self.endpoint is None else selector.scopes[self.endpoint]
         patterns = self._patterns(scope, shows_protocol=True) if self.columns else None
         return zlib.compress(pickle.dumps((self, scope, patterns)), 1)
@@ -453,8 +455,8 @@ def engine_for(catalogue: bytes, options: Mapping[str, Any]) -> CatalogueEngine:
 
 
 def prepared_engine(catalog: Catalog, endpoint: str | None) -> bytes:
-    """The engine of a catalogue for all workers, so that each need not compile it: with 10,000 definitions, they read
-    it in a seventh of the time. Cached, with the engine for tasks in this process."""
+    """The engine of a catalogue for all workers, so that each need not compile it. Cached, with the engine for tasks in
+    this process."""
 
     def make() -> bytes:
         with without_collector():
