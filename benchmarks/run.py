@@ -52,7 +52,7 @@ class Sizes:
 
 LONG = Sizes(1_000_000, 5, 20_000, 50_000, 1_000_000, (1_000_000, 3_000_000, 10_000_000))
 SHORT = Sizes(
-    60_000, 1, 1_000, 5_000, 20_000, (), scale=(100, 10_000), filters=("jsonl",), scaled=("jsonl",), small_files=2_000
+    60_000, 1, 1_000, 5_000, 20_000, (), scale=(100, 10_000), filters=(), scaled=("jsonl",), small_files=2_000
 )
 OVER_BARE, FRAME_OVER_BARE, MANY_OVER_FEW = 0.65, 0.85, 1.15  # at most
 DEAD_OVER_LANDED = 4.0  # at most: a source in which nothing lands has a quarter of the usual rate

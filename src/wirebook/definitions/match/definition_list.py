@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, overload
 
-from wirebook.core.collector import freeze, without_collector
+from wirebook.core.collector import without_collector
 from wirebook.definitions.compile.definition import Definition
 
 __all__ = ["DefinitionList", "DefinitionMap"]
@@ -19,12 +19,13 @@ class DefinitionList(Sequence[Definition]):
     """Definitions by number.
 
     A copy in another process (`pickle`) reads a group of them when the first of it is used. Reading takes 20 µs for
-    each definition, and messages of most definitions of a large catalogue never occur.
+    each definition, and messages of most definitions of a large catalogue never occur. `on_read` is called after that.
     """
 
     def __init__(self, definitions: Iterable[Definition]) -> None:
         self._definitions: list[Definition | None] = list(definitions)
         self._groups: tuple[bytes, ...] = ()
+        self.on_read: Callable[[], None] = _do_nothing
 
     def __len__(self) -> int:
         return len(self._definitions)
@@ -43,13 +44,12 @@ class DefinitionList(Sequence[Definition]):
         return (definition or self[number] for number, definition in enumerate(self._definitions))
 
     def _read(self, number: int) -> Definition:
-        """Read the group of a definition. Nothing of it is garbage as long as the list is used, so the collector need
-        not visit it."""
+        """Read the group of a definition."""
         group = number // GROUP
         with without_collector():
             read: list[Definition] = pickle.loads(self._groups[group])  # noqa: S301
         self._definitions[group * GROUP : group * GROUP + len(read)] = read
-        freeze(after_collecting=False)
+        self.on_read()
         return read[number % GROUP]
 
     def __getstate__(self) -> tuple[int, tuple[bytes, ...]]:
@@ -58,7 +58,11 @@ class DefinitionList(Sequence[Definition]):
 
     def __setstate__(self, state: tuple[int, tuple[bytes, ...]]) -> None:
         count, self._groups = state
-        self._definitions = [None] * count
+        self._definitions, self.on_read = [None] * count, _do_nothing
+
+
+def _do_nothing() -> None:
+    """By default, nothing follows the reading of definitions."""
 
 
 class DefinitionMap(Mapping[str, Definition]):

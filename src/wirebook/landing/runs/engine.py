@@ -447,6 +447,7 @@ def engine_for(catalogue: bytes, options: Mapping[str, Any]) -> CatalogueEngine:
             with without_collector():
                 engine = CatalogueEngine.restored(prepared)
             freeze(after_collecting=len(_engines) == MAX_CACHED)
+            engine.catalog.selector.definitions.on_read = partial(freeze, after_collecting=False)
             return engine
         loaded = Catalog.load(orjson.loads(catalogue), options=match)
         return CatalogueEngine(loaded, endpoint=endpoint, columns=columns)
