@@ -14,6 +14,7 @@ from brokers import KafkaBroker
 from hypothesis import settings
 
 from tests.brokers.hdfs import running_hdfs
+from tests.brokers.iceberg_rest import rest_catalog
 from tests.brokers.kafka import running_kafka
 from tests.landing import azure as azure_store
 from tests.landing import gcs as google_store
@@ -119,6 +120,14 @@ def bucket(s3: str) -> str:
     name = f"bucket{next(BUCKETS)}"
     make_bucket(s3, name)
     return f"s3://{name}"
+
+
+@pytest.fixture(scope="session")
+def rest(s3: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of Iceberg's REST catalogue."""
+    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL")
+    with rest_catalog(tmp_path_factory.mktemp("rest"), {name: os.environ[name] for name in names}) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from socket import socket
 
+AGE = "x-amz-meta-age"
+"""An object with this header is so many seconds older than it is; no S3 server lets clients set the time."""
+PROGRAM = f"""
+from datetime import timedelta
+from moto.s3.models import FakeKey
+from moto.server import main
+
+set_metadata = FakeKey.set_metadata
+
+def set_metadata_and_age(key, *arguments, **options):
+    set_metadata(key, *arguments, **options)
+    key.last_modified -= timedelta(seconds=int(key.metadata.get("{AGE}", 0)))
+
+FakeKey.set_metadata = set_metadata_and_age
+main()
+"""
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "never-shown", "AWS_REGION": "us-east-1"}
 
 
@@ -20,7 +36,7 @@ def s3_server() -> Iterator[dict[str, str]]:
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, "-c", PROGRAM, "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:
@@ -39,3 +55,10 @@ def s3_server() -> Iterator[dict[str, str]]:
 
 def make_bucket(address: str, name: str) -> None:
     urllib.request.urlopen(urllib.request.Request(f"{address}/{name}", method="PUT")).close()
+
+
+def write_old_object(address: str, url: str, data: bytes, age: int) -> None:
+    """Write an object as if that had been `age` seconds ago."""
+    place = f"{address}/{url.removeprefix('s3://')}"
+    headers = {AGE: str(age), "Content-Type": "application/octet-stream"}  # moto hangs if it seems to be a form
+    urllib.request.urlopen(urllib.request.Request(place, data, headers, method="PUT"), timeout=60).close()

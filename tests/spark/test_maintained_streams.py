@@ -1,12 +1,11 @@
-"""`wirebook maintain` in processes of its own, again and again beside a stream that lands: no message is lost or landed
-twice, and neither command fails."""
+"""`wirebook maintain` in processes of its own, again and again beside a stream that lands into a folder or into S3: no
+message is lost or landed twice, and neither command fails."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,30 +14,36 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from brokers import NatsServer
-from killing.rows import landed_rows
+from killing.rows import ICEBERG_CATALOG, landed_rows
 
+from tests.landing.s3 import write_old_object
 from tests.spark.stream_commands import Watched, started
 from tests.spark.test_jetstream import Plants
+from wirebook.landing.stores.locations import Location, files_in, location_of
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.xdist_group("servers")]
 
 TIMES = 8
-HOURS = 3600
+RETAIN_SECONDS = 5
+"""How long `EXPIRE` keeps snapshots: longer than a batch takes."""
+HOUR = 3600
 MAINTAIN = "from wirebook.cli import main; main()"
-EXPIRE_ALL = """
+EXPIRE = f"""
 import json, sys
 from dataclasses import asdict
 from wirebook.landing.maintenance import UpkeepOptions, maintain
 
-print(json.dumps({"tables": [asdict(upkeep) for upkeep in maintain(sys.argv[2], UpkeepOptions(retain_hours=0))]}))
+upkeep = maintain(sys.argv[2], UpkeepOptions(retain_hours={RETAIN_SECONDS / HOUR}))
+print(json.dumps({{"tables": [asdict(done) for done in upkeep]}}))
 """
 """As `maintain`, with a retention that the command does not permit: no snapshot is an hour old."""
-PROGRAMS = {"delta": MAINTAIN, "iceberg": EXPIRE_ALL}
+PROGRAMS = {"delta": MAINTAIN, "iceberg": EXPIRE}
 
 
 @pytest.fixture
@@ -66,16 +71,40 @@ def producing(plants: Plants) -> Iterator[None]:
         producer.join()
 
 
-def leave_file_of_killed_run(table: Path, number: int) -> Path:
-    """A file of rows that the log of a table does not name, as a run leaves it that was killed two hours ago."""
-    (path, *_) = sorted(table.glob("*.parquet"))
-    left, then = table / f"000000-killed{number}.parquet", time.time() - 2 * HOURS
-    shutil.copyfile(path, left)
-    os.utime(left, (then, then))
-    return left
+@dataclass
+class Lake:
+    """Where a stream lands, and the options that say so."""
+
+    table_format: str
+    target: Location
+    options: list[str]
+
+    def leave_file_of_killed_run(self, number: int) -> Location:
+        """A file of rows that the log of a table does not name, as a run leaves it that was killed two hours ago."""
+        table, age = self.target / "g__seen", 2 * HOUR
+        name = min(name for name in files_in(table) if name.endswith(".parquet"))
+        left, data = table / f"000000-killed{number}.parquet", (table / name).read_bytes()
+        if isinstance(left, Path):
+            left.write_bytes(data)
+            os.utime(left, (time.time() - age, time.time() - age))
+        else:
+            write_old_object(os.environ["AWS_ENDPOINT_URL"], str(left), data, age)
+        return left
 
 
-def maintain(program: str, target: Path) -> list[dict[str, Any]]:
+@pytest.fixture(params=["delta-file", "delta-s3", "iceberg-file", "iceberg-rest-s3"])
+def lake(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """Tables in a folder, or in an S3 server; those of Iceberg there are in a REST catalogue."""
+    table_format, *places = request.param.split("-")
+    target = location_of(f"{request.getfixturevalue('bucket')}/tables") if "s3" in places else tmp_path / "tables"
+    options = ["--to", str(target), "--format", table_format]
+    if "rest" in places:
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__{ICEBERG_CATALOG.upper()}__URI", request.getfixturevalue("rest"))
+        options += ["--iceberg-catalog", ICEBERG_CATALOG, "--iceberg-namespace", "wirebook"]
+    return Lake(table_format, target, options)
+
+
+def maintain(program: str, target: Location) -> list[dict[str, Any]]:
     command = [sys.executable, "-c", program, "maintain", str(target), "--retain", "1", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -83,32 +112,26 @@ def maintain(program: str, target: Path) -> list[dict[str, Any]]:
     return json.loads(done.stdout)["tables"]
 
 
-@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_maintenance_beside_a_stream_loses_and_disturbs_nothing(
-    plants: Plants, one_java: dict[str, str], table_format: str
+    plants: Plants, one_java: dict[str, str], lake: Lake
 ) -> None:
-    table, done, left = plants.target / "g__seen", Counter[str](), list[Path]()
-    arguments = plants.arguments("--interval", "0", "--format", table_format)
-    with started(one_java, arguments) as process:
+    done, left = Counter[str](), list[Location]()
+    with started(one_java, plants.arguments("--interval", "0", *lake.options)) as process:
         stream = Watched(process)
         with producing(plants):
             stream.wait_for(lambda: stream.read() >= 20)
-            for number in range(TIMES):
+            while len(left) < TIMES or (lake.table_format == "iceberg" and done["expired"] < TIMES):
                 before = len(stream.batches)
-                if table_format == "delta":
-                    left.append(leave_file_of_killed_run(table, number))
-                for upkeep in maintain(PROGRAMS[table_format], plants.target):
+                left.append(lake.leave_file_of_killed_run(len(left)))
+                for upkeep in maintain(PROGRAMS[lake.table_format], lake.target):
                     done.update({name: upkeep[name] for name in ("compacted", "deleted", "expired")})
                 stream.wait_for(lambda before=before: len(stream.batches) > before)
         stream.wait_for(lambda: stream.read() == len(plants.acknowledged))
         assert stream.end(signal.SIGTERM) == 0
     assert not [note for note in stream.notes if "error" in note or "warning" in note]
-    assert not (plants.target / "_wirebook" / "aside").exists()
-    if table_format == "delta":
-        assert done["compacted"] >= TIMES
-        assert done["deleted"] == len(left)
-        assert not [path for path in left if path.exists()]
-    else:
-        assert done["expired"] >= TIMES
-    places = Counter((file, line) for _, file, line, _ in landed_rows(table_format, plants.target).elements())
+    assert not (lake.target / "_wirebook" / "aside").is_dir()
+    assert done["compacted"] >= TIMES
+    assert done["deleted"] >= len(left)
+    assert not [file for file in left if file.exists()]
+    places = Counter((file, line) for _, file, line, _ in landed_rows(lake.table_format, lake.target).elements())
     assert places == {("nats:PLANTS", sequence): 1 for sequence in plants.acknowledged}
