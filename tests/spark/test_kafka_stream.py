@@ -26,6 +26,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from deltalake import DeltaTable
 
 from tests.brokers.lineage import lineage_server, rows
+from tests.landing.test_table_formats import iceberg_table
 from tests.spark.hostile import HOSTILE
 from tests.spark.stream_commands import SECONDS, Watched, kill_while_producing, run, started
 from wirebook.landing.runs.target import Target
@@ -83,11 +84,14 @@ class Topic:
         )
         self._producer.poll(0)
 
-    def send_events(self, numbers: Iterable[int], type_: str = "seen", partition: int = 0, time: int = 0) -> None:
-        """CloudEvents; every tenth has an invalid payload. Those with odd numbers go to the other partition."""
+    def send_events(
+        self, numbers: Iterable[int], type_: str = "seen", partition: int = 0, time: int = 0, **members: Any
+    ) -> None:
+        """CloudEvents; every tenth has an invalid payload. Those with odd numbers go to the other partition. `members`
+        are in each payload."""
         for number in numbers:
             headers = [(f"ce_{name}", value.encode()) for name, value in attributes(number, type_).items()]
-            value = b'{"n": "x"}' if number % 10 == 0 else b'{"n": %d}' % number
+            value = json.dumps({"n": number if number % 10 else "x", **members}).encode()
             headers.append(("content-type", b"application/json"))
             self.send(value, headers, partition=(number + partition) % 2, time=time)
         self.flush()
@@ -118,7 +122,7 @@ class Topic:
 
     def places(self) -> Counter[tuple[str, int]]:
         """How often each message is in a table or in the dead letters."""
-        return Counter((row["_file"], row["_line"]) for row in self.rows())
+        return Counter((row.get("_file") or row["_source_file"], row["_line"]) for row in self.rows())
 
     def check_landed(self) -> None:
         """Every acknowledged message is in exactly one table or once in the dead letters."""
@@ -309,14 +313,17 @@ def check_metrics(stream: Watched, messages: int) -> None:
     assert urllib.request.urlopen(f"{url}/readyz").status == 200
 
 
-def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("table_format", ["delta", pytest.param("iceberg", marks=pytest.mark.faults)])
+def test_catalogue_is_refreshed_between_batches(
+    kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path, table_format: str
+) -> None:
     """A definition is added, then a field, then the catalogue is broken."""
     topic = Topic(kafka, tmp_path)
     more = json.loads(json.dumps(SEEN).replace('"seen"', '"more"'))
     wider = json.loads(json.dumps(more))
     wider["dataschema"]["properties"]["weight"] = {"type": "number"}
     watching = ["--metrics-address", "127.0.0.1:0", "--progress", "json"]
-    with started(kafka_java, topic.arguments("--interval", "0", "--format", "delta", *watching)) as process:
+    with started(kafka_java, topic.arguments("--interval", "0", "--format", table_format, *watching)) as process:
         stream = Watched(process)
         topic.send_events(range(1, 9), "more")
         stream.wait_for(lambda: stream.read() == 8)
@@ -328,10 +335,10 @@ def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: 
         topic.send_events(range(11, 19), "more")
         stream.wait_for(lambda: stream.read() == 16)
         topic.write_catalogue({"seen": SEEN, "more": wider})
-        topic.send_events(range(21, 29), "more")
+        topic.send_events(range(21, 29), "more", weight=2.5)
         stream.wait_for(lambda: stream.read() == 24)
         topic.catalogue.write_text("{")
-        topic.send_events(range(31, 39), "more")
+        topic.send_events(range(31, 39), "more", weight=3.5)
         stream.wait_for(lambda: stream.read() == 32)
         assert stream.end(signal.SIGINT) == 130
     assert stream.notes[-1] == "interrupted\n"
@@ -342,9 +349,14 @@ def test_catalogue_is_refreshed_between_batches(kafka: KafkaBroker, kafka_java: 
     objects = [event for event in events if "batch" in event]
     assert [{name: event[name] for name in event if name != "time"} for event in objects] == stream.batches[:-1]
     assert len({batch["catalogue"] for batch in stream.batches if "batch" in batch}) == 3
-    landed = DeltaTable(str(topic.target / "g__more")).to_pyarrow_table().to_pylist()
-    assert sorted(row["n"] for row in landed) == [*range(11, 19), *range(21, 29), *range(31, 39)]
-    assert {row["weight"] for row in landed} == {None}
+    if table_format == "delta":
+        landed = DeltaTable(str(topic.target / "g__more")).to_pyarrow_table()
+    else:
+        landed = iceberg_table(topic.target, "g__more").scan().to_arrow()
+    assert {row["n"]: row["weight"] for row in landed.to_pylist()} == (
+        dict.fromkeys(range(11, 19)) | dict.fromkeys(range(21, 29), 2.5) | dict.fromkeys(range(31, 39), 3.5)
+    )
+    assert landed.num_rows == 24
     topic.check_landed()
 
 
