@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import nats
 import pytest
 from brokers import NatsServer, free_port
 
+from tests.brokers.nats_tls import tls_server
 from tests.capture.gateway import (
     captured,
     full_disk,
@@ -40,11 +42,11 @@ def catalog_of(server: NatsServer, folder: Path, **options: Any) -> Path:
     return write_catalog(folder, {"ovens": {"usage": ["subscriber"], "protocol": "NATS", "protocoloptions": options}})
 
 
-def publish(server: NatsServer, *messages: tuple[str, bytes]) -> None:
+def publish(server: NatsServer, *messages: tuple[str, bytes], **login: Any) -> None:
     """Publish, and return after the server has processed everything."""
 
     async def run() -> None:
-        client = await nats.connect(f"nats://127.0.0.1:{server.port}", allow_reconnect=False)
+        client = await nats.connect(f"nats://localhost:{server.port}", allow_reconnect=False, **login)
         for subject, data in messages:
             await client.publish(subject, data)
         await client.flush()  # its PING overtakes what is still queued
@@ -155,6 +157,65 @@ def test_wrong_token_is_reported_without_it(tmp_path: Path) -> None:
             process.stop()
     finally:
         server.kill()
+
+
+def test_wrong_password_is_reported_without_it(tmp_path: Path) -> None:
+    server = NatsServer("--user", "app", "--pass", "right-secret")
+    try:
+        catalog, folder = catalog_of(server, tmp_path), tmp_path / "to"
+        environment = {"WIREBOOK_OVENS_USERNAME": "app", "WIREBOOK_OVENS_PASSWORD": "wrong-secret"}
+        with gateway(catalog, folder, *ARGUMENTS, env=environment) as process:
+            line = wait_for_note(process, "receiving")
+            _, rest = process.stop()
+            assert line == "/endpoints/ovens: not receiving: nats: 'Authorization Violation'; connecting again\n"
+            assert "secret" not in rest + str(process.notes)
+        secrets = tmp_path / "secrets.json"
+        secrets.write_text('{"/endpoints/ovens": {"username": "app", "password": "right-secret"}}')
+        with gateway(catalog, folder, *ARGUMENTS, "--secrets", str(secrets)) as process:
+            wait_for_note(process, "receiving 'ovens.>'")
+            publish(server, ("ovens.1", b"x"), user="app", password="right-secret")
+            assert process.stop()[0] == 0
+    finally:
+        server.kill()
+    assert [record["data"] for record in captured(folder)] == ["x"]
+
+
+def test_server_and_gateway_verify_each_other(tmp_path: Path) -> None:
+    """The server needs a certificate of the client, and its own is of a private authority."""
+    with tls_server(tmp_path, "--tlsverify") as server:
+        catalog, folder = catalog_of(server, tmp_path, endpoints=[{"uri": server.tls}]), tmp_path / "to"
+        files = {"CAFILE": "ca.pem", "CERTFILE": "cert.pem", "KEYFILE": "key.pem"}
+        environment = {f"WIREBOOK_OVENS_{name}": str(server.certificate.parent / file) for name, file in files.items()}
+        only_authority = {"WIREBOOK_OVENS_CAFILE": environment["WIREBOOK_OVENS_CAFILE"]}
+        for variables, reason in (
+            ({}, "certificate verify failed: unable to get local issuer"),
+            (only_authority, "certificate required"),
+        ):
+            with gateway(catalog, folder, *ARGUMENTS, env=variables) as process:
+                line = wait_for_note(process, "receiving")
+                assert line.startswith("/endpoints/ovens: not receiving: ")
+                assert reason in line, line
+                code, rest = process.stop()
+                assert (code, rest.count("\n")) == (0, 1), rest
+        with gateway(catalog, folder, *ARGUMENTS, env=environment) as process:
+            wait_for_note(process, f"receiving 'ovens.>' from localhost:{server.port}")
+            bodies = [f"{number}." + "x" * random.choice((1, 40_000)) for number in range(300)]
+            publish(server, *(("ovens.1", body.encode()) for body in bodies), tls=server.client_settings())
+            assert process.stop()[0] == 0
+    assert [record["data"] for record in captured(folder)] == bodies
+
+
+def test_password_is_not_sent_to_a_server_without_tls(server: NatsServer, tmp_path: Path) -> None:
+    catalog = catalog_of(server, tmp_path, endpoints=[{"uri": f"tls://localhost:{server.port}"}])
+    environment = {"WIREBOOK_OVENS_USERNAME": "app", "WIREBOOK_OVENS_PASSWORD": "secret"}
+    with gateway(catalog, tmp_path / "to", *ARGUMENTS, env=environment) as process:
+        line = wait_for_note(process, "receiving")
+        assert line == "/endpoints/ovens: not receiving: the server does not use TLS; connecting again\n"
+        code, rest = process.stop()
+        assert (code, rest) == (
+            0,
+            "/endpoints/ovens: 0 messages, 0 acknowledged; not receiving: the server does not use TLS\n",
+        )
 
 
 def test_missing_filter_names_its_pointer(server: NatsServer, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from brokers import NatsServer
 from nats.js import JetStreamContext
 from nats.js.api import RetentionPolicy, StreamConfig
 
+from tests.brokers.nats_tls import tls_server
 from tests.spark.stream_commands import Watched, kill_while_producing, run, started
 from wirebook.capture.endpoints import Credentials
 from wirebook.capture.jetstream import find_stream
@@ -47,11 +48,11 @@ SEEN: dict[str, Any] = {
 class Plants:
     """A stream with the subjects ``plants.>`` and ``other.>``, an endpoint for the former, and a target folder."""
 
-    def __init__(self, server: NatsServer, folder: Path) -> None:
-        self.server, self.folder = server, folder
+    def __init__(self, server: NatsServer, folder: Path, uri: str | None = None, **login: Any) -> None:
+        self.server, self.folder, self._login = server, folder, login
         self.target, self.catalogue = folder / "tables", folder / "catalogue.json"
         self.acknowledged: set[int] = set()
-        options = {"subjectfilter": "plants.>", "endpoints": [{"uri": f"nats://127.0.0.1:{server.port}"}]}
+        options = {"subjectfilter": "plants.>", "endpoints": [{"uri": uri or f"nats://127.0.0.1:{server.port}"}]}
         endpoint = {"usage": ["subscriber"], "protocol": "NATS", "protocoloptions": options}
         document = {
             "specversion": "1.0-rc4",
@@ -63,7 +64,10 @@ class Plants:
 
     def make_stream(self) -> None:
         config = StreamConfig(name="PLANTS", subjects=["plants.>", "other.>"])
-        asyncio.run(with_jetstream(self.server, lambda jetstream: jetstream.add_stream(config)))
+        self._run(lambda jetstream: jetstream.add_stream(config))
+
+    def _run(self, action: Callable[[JetStreamContext], Awaitable[Any]]) -> None:
+        asyncio.run(with_jetstream(self.server, action, **self._login))
 
     def send(self, numbers: Iterable[int], subject: str = "plants.p{}.seen") -> None:
         """Every tenth message has an invalid payload."""
@@ -75,7 +79,7 @@ class Plants:
                 if subject.startswith("plants"):
                     self.acknowledged.add(stored.seq)
 
-        asyncio.run(with_jetstream(self.server, publish))
+        self._run(publish)
 
     def send_fast(self, numbers: Sequence[int]) -> None:
         """Send to an empty stream without waiting for the acknowledgement of each message."""
@@ -87,7 +91,7 @@ class Plants:
             while (await jetstream.stream_info("PLANTS")).state.last_seq < len(numbers):
                 await asyncio.sleep(0.1)
 
-        asyncio.run(with_jetstream(self.server, publish))
+        self._run(publish)
         self.acknowledged |= {*range(1, len(numbers) + 1)}
 
     def arguments(self, *more: str) -> list[str]:
@@ -104,8 +108,8 @@ class Plants:
         assert places == {("nats:PLANTS", sequence): 1 for sequence in self.acknowledged}
 
 
-async def with_jetstream(server: NatsServer, action: Callable[[JetStreamContext], Awaitable[Any]]) -> Any:
-    client = await nats.connect(f"nats://127.0.0.1:{server.port}", connect_timeout=10)
+async def with_jetstream(server: NatsServer, action: Callable[[JetStreamContext], Awaitable[Any]], **login: Any) -> Any:
+    client = await nats.connect(f"nats://127.0.0.1:{server.port}", connect_timeout=10, **login)
     try:
         return await action(client.jetstream(timeout=20))
     finally:
@@ -382,6 +386,70 @@ def test_killed_stream_lands_every_message_once(plants: Plants) -> None:
     run({}, plants.arguments("--available-now"))
     assert len(plants.acknowledged) > 100
     plants.check_landed()
+
+
+LOGINS: dict[str, tuple[list[str], dict[str, str], dict[str, str]]] = {
+    "password": (
+        ["--user", "app", "--pass", "right-secret"],
+        {"user": "app", "password": "right-secret"},
+        {"username": "app", "password": "right-secret"},
+    ),
+    "token": (["--auth", "right-secret"], {"token": "right-secret"}, {"token": "right-secret"}),
+    "certificate": (["--tlsverify"], {}, {}),
+}
+"""For each login: the arguments of the server, and the members of the login for nats-py and for a secrets file."""
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("login", LOGINS)
+def test_login_over_tls(one_java: dict[str, str], tmp_path: Path, login: str) -> None:
+    """Neither an untrusted server nor a wrong login lands anything, and no output and no file has a secret."""
+    arguments, client_login, members = LOGINS[login]
+    jetstream = ("--jetstream", "--store_dir", str(tmp_path / "jetstream"))
+    with tls_server(tmp_path, *jetstream, *arguments) as server:
+        plants = Plants(server, tmp_path, server.tls, tls=server.client_settings(), **client_login)
+        plants.send(range(1, 30))
+        if login == "certificate":
+            files = {"certfile": "cert.pem", "keyfile": "key.pem"}
+            members = {name: str(server.certificate.parent / file) for name, file in files.items()}
+            wrong, refusal = dict[str, str](), ""  # as the version of TLS says it
+        else:
+            wrong = {name: text.replace("right", "wrong") for name, text in members.items()}
+            refusal = "nats: 'Authorization Violation'"
+        trusted = {"cafile": str(server.certificate)}
+        secrets = tmp_path / "secrets.json"
+        command = [*plants.arguments("--available-now"), "--secrets", str(secrets)]
+        outputs = []
+        for chosen, reason in (
+            (members, "certificate verify failed: unable to get local issuer certificate"),
+            (wrong | trusted, refusal),
+        ):
+            secrets.write_text(json.dumps({"/endpoints/e": chosen}))
+            lines, err = run(one_java, command, code=2)
+            (error,) = (line for line in err.splitlines() if "error: " in line)
+            assert error.startswith(f"error: the NATS server cannot be used: {server.tls}: ")
+            assert reason in error
+            assert "[broker-unreachable]" in error
+            assert not plants.rows()
+            outputs += [str(lines), err]
+        secrets.write_text(json.dumps({"/endpoints/e": members | trusted}))
+        lines, err = run(one_java, command)
+        assert lines[-1]["read"] == 29
+        plants.send(range(30, 40))
+        by_environment = {f"WIREBOOK_E_{name.upper()}": text for name, text in (members | trusted).items()}
+        lines, again = run(one_java | by_environment, plants.arguments("--available-now"))
+        assert lines[-1]["read"] == 10
+        outputs += [str(lines), err, again]
+    plants.check_landed()
+    assert "-secret" not in "".join(outputs)
+    assert [path for path in plants.target.rglob("*") if path.is_file() and b"-secret" in path.read_bytes()] == []
+
+
+def test_server_without_tls_gets_no_login(server: NatsServer) -> None:
+    credentials = Credentials(username="app", password="secret")
+    servers = NatsServers("/endpoints/e", (f"tls://localhost:{server.port}",), credentials, "app", True)
+    with pytest.raises(WirebookError, match=r"broker-unreachable: .*: the server does not use TLS"):
+        find_stream(servers, "plants.>")
 
 
 def test_streams_that_cannot_be_read_are_refused(plants: Plants) -> None:

@@ -23,7 +23,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, RetentionPolic
 from nats.js.errors import APIError, NotFoundError
 
 from wirebook.bindings import NatsMessage, from_bytes, to_line
-from wirebook.capture.nats_client import CONNECT_SECONDS, NatsServers, UnqueuedClient, header_pairs
+from wirebook.capture.nats_client import CONNECT_SECONDS, NatsClient, NatsServers, UnqueuedClient, header_pairs
 from wirebook.capture.receiver import instant_text
 from wirebook.problems import Problem, WirebookError
 
@@ -64,6 +64,7 @@ async def _connected(servers: NatsServers, client: Client) -> AsyncIterator[None
     try:
         await client.connect(**servers.settings("wirebook-stream"), error_cb=quiet)
     except (OSError, Error, TimeoutError) as error:
+        await client.close()
         raise ServerAway(f"{', '.join(servers.addresses)}: {_text(client.last_error or error)}") from None
     try:
         yield
@@ -84,7 +85,7 @@ def stream_state(servers: NatsServers, name: str) -> KeptStream:
     """Raises: ServerAway, MessagesLost"""
 
     async def ask() -> KeptStream:
-        client = Client()
+        client = NatsClient()
         async with _connected(servers, client):
             try:
                 return _kept(await client.jetstream(timeout=CONNECT_SECONDS).stream_info(name))
@@ -106,7 +107,7 @@ def find_stream(servers: NatsServers, subject: str) -> KeptStream:
     """
 
     async def streams() -> list[StreamInfo]:
-        client = Client()
+        client = NatsClient()
         async with _connected(servers, client):
             jetstream = client.jetstream(timeout=CONNECT_SECONDS)
             request = json.dumps({"subject": subject}).encode()
@@ -153,7 +154,7 @@ async def read_messages(
     async def receive(subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
         arrived.put_nowait((bytes(subject), bytes(reply), bytes(data), bytes(headers or b"")))
 
-    control, reader = Client(), UnqueuedClient()
+    control, reader = NatsClient(), UnqueuedClient()
     reader.receive = receive
     async with _connected(servers, control), _connected(servers, reader):
         jetstream = control.jetstream(timeout=CONNECT_SECONDS)

@@ -10,18 +10,38 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from nats.aio.client import Client
+from nats.errors import Error
 
 from wirebook.bindings import from_bytes
 from wirebook.bindings.wire import Pair
 from wirebook.capture.endpoints import Credentials, ReceivedEndpoint
 
-__all__ = ["CONNECT_SECONDS", "NatsServers", "UnqueuedClient", "header_pairs", "subject_of"]
+__all__ = ["CONNECT_SECONDS", "NatsClient", "NatsServers", "UnqueuedClient", "header_pairs", "subject_of"]
 
 SCHEMES: Final = ("nats", "tls")
 CONNECT_SECONDS: Final = 20
 
 
-class UnqueuedClient(Client):
+class NatsClient(Client):
+    """A client that sends nothing to a server without TLS if it has TLS settings, and that can always be closed."""
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        """nats-py would send the password as plain text, also if the address begins with ``tls://``."""
+        if initial_connection and "tls" in self.options:
+            if not (info.get("tls_required") or info.get("tls_available")):
+                raise Error("the server does not use TLS")
+            info["tls_required"] = True  # nats-py uses TLS if the server requires it
+        await super()._process_info(info, initial_connection)
+
+    async def close(self) -> None:
+        """nats-py would wait for ever after a TLS handshake that failed."""
+        if self.is_connected:
+            await super().close()
+        elif self._transport:
+            self._transport.close()  # type: ignore[no-untyped-call]
+
+
+class UnqueuedClient(NatsClient):
     """A client that passes on messages as they are on the wire, and does not read the next one meanwhile.
 
     The messages of nats-py have a dict of headers, which loses repeated ones, and a queue that drops messages when it
