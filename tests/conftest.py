@@ -18,7 +18,7 @@ from tests.brokers.iceberg_rest import rest_catalog
 from tests.brokers.kafka import running_kafka
 from tests.landing import azure as azure_store
 from tests.landing import gcs as google_store
-from tests.landing.s3 import make_bucket, s3_server
+from tests.landing.s3 import VARIABLES, make_bucket, s3_server
 from tests.scheduling import ChunkScheduling
 from tests.spark.shared_java import shared_java
 from wirebook.spark.jars import KAFKA, class_path, locked_jars
@@ -125,8 +125,7 @@ def bucket(s3: str) -> str:
 @pytest.fixture(scope="session")
 def rest(s3: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of Iceberg's REST catalogue."""
-    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL")
-    with rest_catalog(tmp_path_factory.mktemp("rest"), {name: os.environ[name] for name in names}) as url:
+    with rest_catalog(tmp_path_factory.mktemp("rest"), {name: os.environ[name] for name in VARIABLES}) as url:
         yield url
 
 

@@ -1,23 +1,26 @@
-"""Hive's metastore 2.3 for tests, from the jars of PySpark.
+"""Hive's metastore 2.3 for tests, from the jars of PySpark, and Hadoop's file system of S3, from those of a lock file.
 
-PyIceberg 0.12 calls `get_table`, which metastores of Hive 4.0.1 and later do not have. Tests are skipped if there is no
-Java.
+PyIceberg 0.12 calls `get_table`, which metastores of Hive 4.0.1 and later do not have. Tests are skipped if the jars
+cannot be fetched, or if there is no Java.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from brokers import free_port, wait_for
+from brokers import LOCK, free_port, wait_for
 
 from wirebook.problems import WirebookError
+from wirebook.spark.jars import class_path, locked_jars
 from wirebook.spark.java import find_java
 
+GROUP = "hadoop-s3"
 OPTIONS = (
     "-Xmx256m",
     "-XX:+UseSerialGC",
@@ -30,6 +33,10 @@ SETTINGS = {
     "datanucleus.connectionPoolingType": "none",  # PySpark does not contain the others
     "hive.metastore.schema.verification": "false",
     "hive.metastore.warehouse.dir": "{folder}/warehouse",
+    "fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    "fs.s3a.endpoint": "{s3[AWS_ENDPOINT_URL]}",
+    "fs.s3a.endpoint.region": "{s3[AWS_REGION]}",
+    "fs.s3a.path.style.access": "true",
 }
 # Hive's schema tool, which PySpark does not contain, would create these.
 LOCKS = """
@@ -54,21 +61,22 @@ CREATE TABLE HIVE_LOCKS (
 
 
 @contextlib.contextmanager
-def hive_metastore(folder: Path) -> Iterator[str]:
-    """Run a server that keeps its tables in a Derby database in a folder. Yields its URL."""
+def hive_metastore(folder: Path, s3: Mapping[str, str]) -> Iterator[str]:
+    """Run a server that keeps its tables in a Derby database in a folder, and reaches an S3 server by the variables
+    `s3`. Yields its URL."""
     try:
-        java = find_java().executable
+        java, of_s3 = find_java().executable, class_path(locked_jars(GROUP, LOCK))
     except WirebookError as error:
-        pytest.skip(f"needs Java: {error}")
+        pytest.skip(f"needs Hadoop's file system of S3 and Java: {error}")
     properties = "".join(
-        f"<property><name>{name}</name><value>{value.format(folder=folder)}</value></property>"
+        f"<property><name>{name}</name><value>{value.format(folder=folder, s3=s3)}</value></property>"
         for name, value in SETTINGS.items()
     )
     (folder / "hive-site.xml").write_text(f"<configuration>{properties}</configuration>")
     pyspark = find_spec("pyspark")
     jars = Path(str(pyspark and pyspark.origin)).parent / "jars"
     port = free_port()
-    command = [str(java), *OPTIONS, f"-Djava.io.tmpdir={folder}", "-cp", f"{folder}:{jars}/*"]
+    command = [str(java), *OPTIONS, f"-Djava.io.tmpdir={folder}", "-cp", f"{folder}:{jars}/*:{of_s3}"]
     (folder / "locks.sql").write_text(LOCKS.format(folder=folder))
     ij = [*command, "org.apache.derby.tools.ij", str(folder / "locks.sql")]
     subprocess.run(ij, cwd=folder, check=True, stdout=subprocess.DEVNULL)
@@ -76,7 +84,12 @@ def hive_metastore(folder: Path) -> Iterator[str]:
     with (
         (folder / "log").open("wb") as log,
         subprocess.Popen(
-            [*command, "-p", str(port)], cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            [*command, "-p", str(port)],
+            cwd=folder,
+            env={**os.environ, **s3},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
         ) as process,
     ):
         try:

@@ -28,6 +28,8 @@ FakeKey.set_metadata = set_metadata_and_age
 main()
 """
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "never-shown", "AWS_REGION": "us-east-1"}
+VARIABLES = (*CREDENTIALS, "AWS_ENDPOINT_URL")
+"""The environment variables by which programs reach the server."""
 
 
 @contextmanager

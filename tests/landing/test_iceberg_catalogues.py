@@ -23,7 +23,6 @@ import pyarrow as pa
 import pytest
 from extensions import load
 
-from tests.brokers.hive_metastore import hive_metastore
 from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
 from tests.landing.test_table_settings import OTHER, PAID, PLACED, Shop, check_columns_follow, event, registry
 from tests.landing.workspace import PROJECT, Workspace
@@ -53,13 +52,6 @@ def postgresql() -> Iterator[str]:
         pytest.skip(MISSING)
     with running_postgresql() as address:
         yield address
-
-
-@pytest.fixture(scope="session")
-def hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a metastore of Hive."""
-    with hive_metastore(tmp_path_factory.mktemp("hive")) as url:
-        yield url
 
 
 @pytest.fixture
@@ -138,7 +130,7 @@ def later(lake: Workspace) -> dict[str, None]:
 # -- landing ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lake", [*LAKES, "glue-s3", "hive-file"], indirect=True)
+@pytest.mark.parametrize("lake", [*LAKES, "glue-s3", "hive-file", "hive-s3"], indirect=True)
 def test_catalogue_is_named_once(lake: Workspace) -> None:
     lake.write("one", lines(20) + b"bad\n")
     assert lake.land().read == 21
@@ -250,7 +242,7 @@ def test_rule_that_gives_the_namespace_of_the_target(lake: Workspace) -> None:
     assert opened(lake, "paid").scan().to_arrow().num_rows == 1
 
 
-@pytest.mark.parametrize("lake", ["sql-s3", "rest-file", "hive-file"], indirect=True)
+@pytest.mark.parametrize("lake", ["sql-s3", "rest-file", "hive-file", "hive-s3"], indirect=True)
 def test_table_of_the_team_takes_rows_if_the_settings_name_it(lake: Workspace) -> None:
     shop, other = TeamShop(lake), other_catalog(lake)
     name = f"mart_{shop.catalog}.payments"

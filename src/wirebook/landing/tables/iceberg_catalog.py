@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -348,8 +350,31 @@ def _connected(name: str) -> Catalog:
     client: Any = getattr(catalog, "_client", None)  # of a Hive catalogue, which would wait for ever too
     if hasattr(client, "_init_thrift_transport"):
         client._init_thrift_transport = partial(_with_timeout, client._init_thrift_transport)
-        client._transport = client._init_thrift_transport()
+        vars(catalog)["_client"] = _HiveConnections(client)
     return catalog
+
+
+class _HiveConnections:
+    """Connects to a Hive metastore for each `with` block: the client of PyIceberg has one connection for all threads,
+    and the tables of a store are committed at once."""
+
+    def __init__(self, client: Any) -> None:
+        client._was_opened = True  # so that a copy makes a connection of its own
+        self._client, self._threads = client, threading.local()
+
+    def __enter__(self) -> Any:
+        client = copy(self._client)
+        opened = client.__enter__()
+        self._clients().append(client)
+        return opened
+
+    def __exit__(self, *raised: Any) -> None:
+        self._clients().pop().__exit__(*raised)
+
+    def _clients(self) -> list[Any]:
+        """The clients of the `with` blocks in which the thread is."""
+        clients: list[Any] = vars(self._threads).setdefault("clients", [])
+        return clients
 
 
 def _with_timeout(connect: Callable[[], Any]) -> Any:
