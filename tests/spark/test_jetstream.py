@@ -31,6 +31,8 @@ from tests.spark.stream_commands import Watched, kill_while_producing, run, star
 from wirebook.capture.endpoints import Credentials
 from wirebook.capture.jetstream import find_stream
 from wirebook.capture.nats_client import NatsServers
+from wirebook.landing.stores.hdfs import HdfsPath
+from wirebook.landing.stores.locations import location_of
 from wirebook.problems import WirebookError
 from wirebook.spark.jetstream_endpoint import JetStream, planned_sequence, starting_sequence
 from wirebook.spark.stream_sources import ReadLimits
@@ -450,6 +452,39 @@ def test_server_without_tls_gets_no_login(server: NatsServer) -> None:
     servers = NatsServers("/endpoints/e", (f"tls://localhost:{server.port}",), credentials, "app", True)
     with pytest.raises(WirebookError, match=r"broker-unreachable: .*: the server does not use TLS"):
         find_stream(servers, "plants.>")
+
+
+@pytest.mark.faults
+def test_stream_continues_from_its_checkpoint_in_hdfs(plants: Plants, directory: str, one_java: dict[str, str]) -> None:
+    """After it was stopped, after its driver was killed, and after a kill left unfinished offsets in HDFS."""
+    checkpoint = location_of(f"{directory}/progress")
+    assert isinstance(checkpoint, HdfsPath)
+    (checkpoint / "offsets" / ".0.0d1c-4f.tmp").write_bytes(b"v1\n")
+    arguments = plants.arguments("--checkpoint", str(checkpoint), "--max-per-batch", "20")
+    for kills in (False, True):
+        before = len(plants.rows())
+        with started({} if kills else one_java, [*arguments, "--interval", "0"]) as process:
+            stream = Watched(process)
+            plants.send(range(30))
+            stream.wait_for(lambda before=before: len(plants.rows()) >= before + 30)
+            plants.send(range(30))
+            if kills:
+                os.killpg(process.pid, signal.SIGKILL)  # and Java
+            else:
+                assert stream.end(signal.SIGTERM) == 0
+    assert max(int(name) for name in names(checkpoint, "offsets")) > 2
+    lines, _ = run(one_java, [*arguments, "--available-now"])
+    assert lines[-1]["read"] <= 60  # what landed before is not read again
+    plants.check_landed()
+    assert len(plants.acknowledged) == 120
+    assert names(checkpoint, "offsets") == names(checkpoint, "commits")
+    lines, _ = run(one_java, [*arguments, "--available-now"])
+    assert lines[-1]["read"] == 0
+
+
+def names(checkpoint: HdfsPath, log: str) -> set[str]:
+    """The numbers of the batches in one of the logs of a checkpoint."""
+    return {path.name for path, _ in (checkpoint / log).below() if not path.name.startswith(".")}
 
 
 def test_streams_that_cannot_be_read_are_refused(plants: Plants) -> None:
