@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.httpapi.servers import serving
 from tests.spark.test_land_spark import CATALOGUE, event
 
 pytestmark = pytest.mark.spark
@@ -24,7 +25,7 @@ from wirebook.problems import WirebookError
 from wirebook.spark import land, land_batch, match, replay
 from wirebook.spark.session import session
 
-folder = Path(sys.argv[1])
+folder, registry = Path(sys.argv[1]), sys.argv[2]
 catalogue, spark = folder / "catalogue.json", session()
 events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
 results = {}
@@ -62,7 +63,8 @@ results["taken"] = failure(lambda: match(kafka(range(2)).withColumnRenamed("note
 few = kafka(range(99, 102))
 document = json.loads(catalogue.read_text())
 for name, given in {"file": catalogue, "loaded": Catalog.load(catalogue), "document": document,
-                    "files": [catalogue, folder / "corrected.json"]}.items():
+                    "files": [catalogue, folder / "corrected.json"], "registry": registry,
+                    "registry and file": [registry, folder / "corrected.json"]}.items():
     results[f"by {name}"] = [row["outcome"] for row in match(few, given).orderBy("note").collect()]
 
 to = folder / "kafka"
@@ -79,6 +81,8 @@ numbered = [(json.dumps(event), "a", n) for n, event in enumerate(events)]
 numbered = spark.createDataFrame(numbered, "body string, f string, n int")
 results["lines"] = [counts(land(numbered, catalogue, folder / "lines", columns={"value": "body"}, identity=("f", "n")))
                     for _ in range(2)]
+results["by URL"] = counts(land(few, registry, folder / "by-url"))
+results["files by URL"] = counts(land(spark, folder / "events.jsonl", registry, folder / "by-url"))
 results["replayed"] = counts(replay(spark, folder / "lines", folder / "corrected.json"))
 
 source = folder / "stream"
@@ -106,8 +110,10 @@ def results(tmp_path_factory: pytest.TempPathFactory, one_java: dict[str, str]) 
     (folder / "corrected.json").write_text(json.dumps(corrected))
     events = [*map(event, range(100)), event(100, "other"), event(101) | {"data": {"n": "x"}}]
     (folder / "events.jsonl").write_text("".join(json.dumps(item) + "\n" for item in events))
-    command = [sys.executable, "-c", PROGRAM, str(folder)]
-    done = subprocess.run(command, env=os.environ | one_java, capture_output=True, text=True, check=False)
+    with serving(f"sqlite:///{folder}/registry.db", folder / "log") as (server,), server.client() as client:
+        assert client.put("/messagegroups/g", json=CATALOGUE["messagegroups"]["g"]).status_code == 201
+        command = [sys.executable, "-c", PROGRAM, str(folder), server.base]
+        done = subprocess.run(command, env=os.environ | one_java, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
@@ -118,9 +124,9 @@ def test_kafka_frame_matches_with_the_columns_of_the_caller(results: dict[str, A
     assert results["taken"] == "frame-columns"
 
 
-@pytest.mark.parametrize("given", ["file", "loaded", "document", "files"])
+@pytest.mark.parametrize("given", ["file", "loaded", "document", "files", "registry", "registry and file"])
 def test_match_takes_what_a_catalogue_is_loaded_from(results: dict[str, Any], given: str) -> None:
-    other = "matched" if given == "files" else "unexpected"  # the second file has its definition
+    other = "matched" if given in ("files", "registry and file") else "unexpected"  # the second file has its definition
     assert results[f"by {given}"] == [other, "invalid-payload", "matched"]
 
 
@@ -139,6 +145,11 @@ def test_message_that_occurs_twice_in_a_frame_lands_nothing(results: dict[str, A
 def test_rows_need_an_identity_to_land(results: dict[str, Any]) -> None:
     assert results["unidentified"] == "frame-identity"
     assert results["lines"] == [[102, 100, 2, 0], [0, 0, 0, 102]]
+
+
+def test_land_takes_the_url_of_a_registry(results: dict[str, Any]) -> None:
+    assert results["by URL"] == [3, 1, 2, 0]
+    assert results["files by URL"] == [102, 100, 2, 0]
 
 
 def test_dead_letters_of_frames_are_replayed(results: dict[str, Any]) -> None:
