@@ -38,6 +38,8 @@ MAX_SPLITS = 5000
 MAX_REASON = 200
 """Characters of the reason in a ledger entry."""
 
+OBJECT_CHANGED = "it has another ETag than when it landed: it was replaced or appended to"
+
 MIN_TASK = 1 << 20
 """Bytes below which another task costs more than it saves."""
 
@@ -128,7 +130,7 @@ class _Planner:
         if decision is Decision.SKIP:
             self._skip(scan, is_incomplete=known is not None and known.problem is not None)
         elif decision is Decision.CHANGED:
-            raise SourceChanged("its first bytes differ from those that landed")
+            raise SourceChanged(OBJECT_CHANGED if scan.version else "its first bytes differ from those that landed")
         elif decision is Decision.UNREADABLE:
             split = unreadable_split(scan, known.lines + 1 if known else 1)
             self.plan.files.append(PlannedFile(scan, (split,), known))
