@@ -1,4 +1,4 @@
-"""A proxy in front of an S3 server that makes requests fail as real stores and networks do.
+"""A proxy in front of an S3 server that makes requests fail as real stores and networks do, and notes who signed them.
 
 It is a process of its own: some functions of `deltalake` keep other threads from running while they wait for an answer.
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ __all__ = ["NO_FAULT", "Fault", "FaultyStore", "faulty_store"]
 
 PROJECT = Path(__file__).resolve().parents[2]
 PER_CONNECTION = {"connection", "transfer-encoding", "content-length", "date", "server"}
+ACCESS_KEY = re.compile(r"Credential=([^/]+)/")
 ERROR = "<?xml version='1.0' encoding='UTF-8'?><Error><Code>{code}</Code><Message>injected</Message></Error>"
 
 
@@ -78,6 +80,11 @@ class FaultyStore:
         """The number of requests that write, so far: the number of the next one."""
         return int(self._ask("writes"))
 
+    @property
+    def signers(self) -> list[tuple[str, str]]:
+        """The access key and the session token of each request so far; both are empty if it was not signed."""
+        return [(key, token) for key, token in self._ask("signers")]
+
     def refuse(self) -> None:
         """Refuse connections, and close those that are open."""
         self._ask("refuse")
@@ -118,6 +125,7 @@ class Proxy:
         self._lock, self._fault = threading.Lock(), NO_FAULT
         self._writes = self._failed = self._port = 0
         self._paths = set[str]()
+        self._signers = list[tuple[str, str]]()
         self.listen()
 
     def url(self) -> str:
@@ -128,6 +136,9 @@ class Proxy:
 
     def failed(self) -> int:
         return self._failed
+
+    def signers(self) -> list[tuple[str, str]]:
+        return self._signers
 
     def fail(self, **fault: Any) -> None:
         with self._lock:
@@ -169,9 +180,12 @@ class Proxy:
     def pass_on(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, list[tuple[str, str]], bytes]:
+        key = ACCESS_KEY.search(headers.get("authorization") or "")
+        self._signers.append((key[1] if key else "", headers.get("x-amz-security-token") or ""))
         connection = http.client.HTTPConnection(self._server, timeout=60)
         try:
-            connection.request(method, path, body, dict(headers))
+            kept = {name: value for name, value in headers.items() if name.lower() != "transfer-encoding"}
+            connection.request(method, path, body, kept)
             response = connection.getresponse()
             return response.status, response.getheaders(), response.read()
         finally:
@@ -213,8 +227,23 @@ class _Handler(BaseHTTPRequestHandler):
     def pass_on(self, headers: Mapping[str, str], body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         raise NotImplementedError
 
+    def handle_expect_100(self) -> bool:
+        """Clients wait for a second for this answer."""
+        goes_on = super().handle_expect_100()
+        self.wfile.flush()
+        return goes_on
+
+    def _body(self) -> Iterator[bytes]:
+        if self.headers.get("transfer-encoding") != "chunked":
+            yield self.rfile.read(int(self.headers.get("content-length") or 0))
+            return
+        while size := int(self.rfile.readline(), 16):
+            yield self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+
     def _serve(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = b"".join(self._body())
         fault = self.decide()
         status, headers, answer = 0, list[tuple[str, str]](), b""
         if fault is None or fault.is_done:
