@@ -1,12 +1,13 @@
 """Kills streams at random moments while messages arrive, and checks that every acknowledged message landed once.
 
-The source is Kafka or JetStream (`wirebook stream`), or a gateway for HTTP, MQTT or AMQP whose segments are landed as
-they arrive (`wirebook capture`, `wirebook land --follow`). Each time, it kills the driver, the JVM, a Python worker,
-the whole process tree, or the gateway; sometimes it restarts the broker before, or makes the object store hang. One
-message in ten has an invalid payload, some match no definition, some are no JSON. In the end, the rest lands
-undisturbed: no captured message may be in the tables and dead letters twice, and none that was acknowledged may be
-missing. Brokers deliver messages again that a gateway had not acknowledged when it was killed: these are captured
-twice, and counted.
+The source is Kafka or JetStream (`wirebook stream`), or a gateway for HTTP, MQTT, AMQP, Kafka or core NATS whose
+segments are landed as they arrive (`wirebook capture`, `wirebook land --follow`). Each time, it kills the driver, the
+JVM, a Python worker, the whole process tree, or the gateway; sometimes it restarts the broker before, or makes the
+object store hang. One message in ten has an invalid payload, some match no definition, some are no JSON. In the end,
+the rest lands undisturbed: no captured message may be in the tables and dead letters twice, and none that was
+acknowledged may be missing. Brokers deliver messages again that a gateway had not acknowledged when it was killed:
+these are captured twice, and counted. Core NATS acknowledges nothing: messages count that were in segments when a
+gateway was killed, and those that are sent in the end. With `--store`, tables and segments are in an S3 server.
 
     ./run kill-streams [--kills 50] [--source kafka] [--victim gateway] [--format delta] [--store] [--short]
 """
@@ -29,10 +30,10 @@ from brokers import MissingProgram
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scripts.killing.rows import ICEBERG_CATALOG, READERS, landed_rows
+from scripts.killing.rows import READERS, landed_rows
 from scripts.killing.sources import SOURCES, STREAMED, CapturedSource, Source, source_of
+from scripts.killing.stores import ICEBERG_OPTIONS, running_store, set_iceberg_catalogue
 from scripts.killing.victims import descendants, victims
-from tests.landing.s3 import make_bucket, s3_server
 from tests.spark.stream_commands import own_tracebacks
 from wirebook.landing.stores.locations import Location, location_of
 
@@ -67,7 +68,7 @@ class Run:
     def _start(self, *more: str) -> subprocess.Popen[bytes]:
         to = ["--catalog", str(self._folder / "catalogue.json"), "--to", str(self._target), "--format", self._form]
         if self._form == "iceberg" and self._store is not None:
-            to += ["--iceberg-catalog", ICEBERG_CATALOG, "--iceberg-namespace", "wirebook"]
+            to += ICEBERG_OPTIONS
         if self._source.command()[0] == "stream":
             to += ["--checkpoint", (self._folder / "checkpoint").as_uri()]
         command = [sys.executable, "-c", PROGRAM, *self._source.command(), *to, "--json", "--progress", "json", *more]
@@ -168,10 +169,11 @@ def kill_stream(source_name: str, form: str, kills: int, store: tuple[str, int] 
     """Kill a stream so often, and check what landed."""
     began = time.monotonic()
     what = f"{source_name} to {form}" + (" in S3" if store else "")
-    with tempfile.TemporaryDirectory(prefix="kill-streams-") as name, source_of(source_name, Path(name)) as source:
-        folder = Path(name)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kill-streams-")))
+        source = stack.enter_context(source_of(source_name, folder, store[0] if store else None))
         target = location_of(f"{store[0]}/{folder.name}") if store else folder / "tables"
-        os.environ[f"PYICEBERG_CATALOG__{ICEBERG_CATALOG.upper()}__URI"] = f"sqlite:///{folder}/iceberg.db"
+        set_iceberg_catalogue(folder / "iceberg.db")
         run = Run(source, folder, form, target, store=store[1] if store else None, victim=victim)
         numbers, is_over = iter(range(1_000_000_000)), threading.Event()
 
@@ -207,7 +209,7 @@ def main() -> None:
     parser.add_argument("--source", choices=SOURCES, help="default: all in turn")
     parser.add_argument("--victim", choices=sorted({*VICTIMS, GATEWAY}), help="what to kill; default: chosen at random")
     parser.add_argument("--format", choices=READERS, help="table format; default: all in turn")
-    parser.add_argument("--store", action="store_true", help="tables in an S3 server, of Delta Lake or Iceberg")
+    parser.add_argument("--store", action="store_true", help="tables and segments in an S3 server")
     parser.add_argument("--short", action="store_true", help="two kills of one source")
     options = parser.parse_args()
     if options.store and options.format == "parquet":
@@ -218,13 +220,7 @@ def main() -> None:
     forms = ["delta"] if options.short else [form for form in READERS if not (options.store and form == "parquet")]
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")  # Spark starts in less time
     with ExitStack() as stack:
-        store = None
-        if options.store:
-            environment = stack.enter_context(s3_server())
-            os.environ.update(environment)
-            make_bucket(environment["AWS_ENDPOINT_URL"], "kill-streams")
-            server = descendants(os.getpid())[1]
-            store = ("s3://kill-streams", server.pid)
+        store = stack.enter_context(running_store("kill-streams")) if options.store else None
         for source in [options.source] if options.source else SOURCES[: 1 if options.short else None]:
             for form in [options.format] if options.format else forms:
                 try:

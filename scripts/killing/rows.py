@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
+from scripts.killing.stores import iceberg_catalogue
 from wirebook.landing.stores.locations import Location, folders_in, location_of, parquet_source
 
 PLACE = ["_file", "_line", "_index"]
-ICEBERG_CATALOG = "kills"
-"""The Iceberg catalogue of targets in an object store, by PyIceberg's settings."""
 Rows = Counter[tuple[str, str, int, int]]
 """The number of rows of each message: by table, file, line and index."""
 
@@ -44,8 +42,7 @@ def _iceberg_tables(target: Location) -> Iterator[tuple[str, pa.Table]]:
     from pyiceberg.catalog import load_catalog  # noqa: PLC0415
 
     if not isinstance(target, Path):
-        store = {"s3.endpoint": os.environ["AWS_ENDPOINT_URL"], "s3.region": os.environ["AWS_REGION"]}
-        catalog = load_catalog(ICEBERG_CATALOG, **store)
+        catalog = iceberg_catalogue()
     elif (target / "_wirebook" / "iceberg.db").exists():
         catalog = load_catalog("wirebook", type="sql", uri=f"sqlite:///{target}/_wirebook/iceberg.db")
     else:

@@ -6,7 +6,8 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,7 @@ import httpx
 import nats
 import paho.mqtt.client as mqtt
 from brokers import ArtemisBroker, KafkaBroker, MissingProgram, MosquittoBroker, NatsServer, free_port
-from confluent_kafka import Producer
+from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from nats.js.api import StreamConfig
 from paho.mqtt.enums import CallbackAPIVersion
@@ -24,10 +25,11 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from tests.brokers.kafka import running_kafka
-from tests.capture.gateway import GatewayProcess, gateway, wait_for_all, wait_for_note
+from tests.capture.gateway import GatewayProcess, gateway, lines_in, wait_for_all, wait_for_note
+from wirebook.landing.stores.locations import Location, files_in, location_of
 
 STREAMED = ("kafka", "jetstream")
-SOURCES = (*STREAMED, "captured", "mqtt", "amqp")
+SOURCES = (*STREAMED, "captured", "mqtt", "amqp", "captured-kafka", "captured-nats")
 SECONDS = 240
 """How long a broker may take to acknowledge."""
 STRUCTURED = "application/cloudevents+json"
@@ -117,30 +119,70 @@ class KeptSource:
         return len(self._acknowledged - landed)
 
 
-class KafkaSource(KeptSource):
-    """A topic of two partitions."""
+class Topic:
+    """A topic of two partitions, and its producer."""
 
     def __init__(self, broker: KafkaBroker) -> None:
-        super().__init__(broker)
-        self._topic = f"t-{uuid.uuid4().hex[:8]}"
+        self.name = f"t-{uuid.uuid4().hex[:8]}"
         admin = AdminClient({"bootstrap.servers": broker.plain})
-        admin.create_topics([NewTopic(self._topic, 2, 1)])[self._topic].result()
+        admin.create_topics([NewTopic(self.name, 2, 1)])[self.name].result()
         settings = {"bootstrap.servers": broker.plain, "linger.ms": 5, "log_level": 0, "enable.idempotence": True}
         self._producer = Producer(settings)
-        options = {"topic": self._topic, "endpoints": [{"bootstrap.servers": [broker.plain]}]}
+        servers = [{"bootstrap.servers": [broker.plain]}]
+        options = {"topic": self.name, "consumergroup": "gateway", "endpoints": servers}
         self.endpoint = {"usage": ["consumer"], "protocol": "KAFKA", "protocoloptions": options}
 
-    def send(self, numbers: Iterable[int]) -> None:
-        def note(error: Any, sent: Any) -> None:
+    def send(self, numbers: Iterable[int], note: Callable[[Message], None]) -> None:
+        """Send messages; `note` is called with those that the broker has acknowledged."""
+
+        def delivered(error: Any, sent: Message) -> None:
             if error is None:
-                self._acknowledged.add((f"kafka:{self._topic}/{sent.partition()}", sent.offset()))
+                note(sent)
 
         headers = [(name, value.encode()) for name, value in EVENT_HEADERS.items()]
         for number in numbers:
             self._producer.produce(
-                self._topic, message(number), partition=number % 2, headers=headers, on_delivery=note
+                self.name, message(number), partition=number % 2, headers=headers, on_delivery=delivered
             )
         self._producer.flush(SECONDS)
+
+
+class KafkaSource(KeptSource):
+    """A topic of Kafka."""
+
+    def __init__(self, broker: KafkaBroker) -> None:
+        super().__init__(broker)
+        self._topic = Topic(broker)
+        self.endpoint = self._topic.endpoint
+
+    def send(self, numbers: Iterable[int]) -> None:
+        def note(sent: Message) -> None:
+            offset = sent.offset()
+            assert offset is not None
+            self._acknowledged.add((f"kafka:{self._topic.name}/{sent.partition()}", offset))
+
+        self._topic.send(numbers, note)
+
+
+def with_nats(port: int, action: Callable[[nats.NATS], Awaitable[Any]]) -> None:
+    """Connect to a NATS server and do something."""
+
+    async def expected(_: Exception) -> None:
+        """The server restarts now and then. What an action cannot do, it raises."""
+
+    async def act() -> None:
+        client = await nats.connect(f"nats://127.0.0.1:{port}", connect_timeout=10, error_cb=expected)
+        try:
+            await action(client)
+        finally:
+            await client.close()
+
+    asyncio.run(act())
+
+
+def nats_endpoint(port: int) -> dict[str, Any]:
+    options = {"subjectfilter": "plants.>", "endpoints": [{"uri": f"nats://127.0.0.1:{port}"}]}
+    return {"usage": ["subscriber"], "protocol": "NATS", "protocoloptions": options}
 
 
 class JetStreamSource(KeptSource):
@@ -149,41 +191,32 @@ class JetStreamSource(KeptSource):
     def __init__(self, server: NatsServer) -> None:
         super().__init__(server)
         self._port = server.port
-        self._run(lambda stream: stream.add_stream(StreamConfig(name="PLANTS", subjects=["plants.>"])))
-        options = {"subjectfilter": "plants.>", "endpoints": [{"uri": f"nats://127.0.0.1:{server.port}"}]}
-        self.endpoint = {"usage": ["subscriber"], "protocol": "NATS", "protocoloptions": options}
-
-    def _run(self, action: Callable[[Any], Any]) -> None:
-        async def expected(_: Exception) -> None:
-            """The server restarts now and then. What an action cannot do, it raises."""
-
-        async def act() -> None:
-            client = await nats.connect(f"nats://127.0.0.1:{self._port}", connect_timeout=10, error_cb=expected)
-            try:
-                await action(client.jetstream(timeout=20))
-            finally:
-                await client.close()
-
-        asyncio.run(act())
+        config = StreamConfig(name="PLANTS", subjects=["plants.>"])
+        with_nats(self._port, lambda client: client.jetstream(timeout=20).add_stream(config))
+        self.endpoint = nats_endpoint(self._port)
 
     def send(self, numbers: Iterable[int]) -> None:
-        async def publish(stream: Any) -> None:
+        async def publish(client: nats.NATS) -> None:
+            stream = client.jetstream(timeout=20)
             for number in numbers:
                 stored = await stream.publish(f"plants.p{number % 3}", message(number), headers=EVENT_HEADERS)
                 self._acknowledged.add(("nats:PLANTS", stored.seq))
 
         with suppress(nats.errors.Error, OSError):  # the server restarts; what it did not acknowledge may be stored
-            self._run(publish)
+            with_nats(self._port, publish)
 
 
 class CapturedSource:
-    """A gateway for HTTP; its segments are followed. A message is known by its text, which no other one has."""
+    """A gateway for HTTP; its segments, in a folder or in an object store, are followed. A message is known by its
+    text, which no other one has."""
 
     body_member = "body"
     """The member of a capture record that has the text of the message."""
+    is_delivered_again = False
+    """Whether a message may arrive again, if it was not acknowledged."""
 
-    def __init__(self, stack: ExitStack, folder: Path) -> None:
-        self._stack, self._folder = stack, folder
+    def __init__(self, stack: ExitStack, folder: Path, segments: Location) -> None:
+        self._stack, self._folder, self._segments = stack, folder, segments
         self._acknowledged: set[bytes] = set()
         self._gateway: GatewayProcess | None = None
         self.endpoint = self._connect()
@@ -191,6 +224,7 @@ class CapturedSource:
     def _connect(self) -> dict[str, Any]:
         """Make the client; returns the endpoint."""
         self._client = self._stack.enter_context(httpx.Client(trust_env=False, timeout=30))
+        self._threads = self._stack.enter_context(ThreadPoolExecutor(10))
         self._url = f"http://127.0.0.1:{free_port()}/hooks"
         return {"usage": ["producer"], "protocol": "HTTP", "protocoloptions": {"endpoints": [{"uri": self._url}]}}
 
@@ -198,21 +232,19 @@ class CapturedSource:
     def acknowledged(self) -> int:
         return len(self._acknowledged)
 
-    @property
-    def _segments(self) -> Path:
-        return self._folder / "captured"
-
     def start(self) -> None:
         """Start the gateway."""
-        arguments = ["--endpoint", "/endpoints/e", "--segment-age", "1s", "--segment-size", "1"]
-        running = gateway(self._folder / "catalogue.json", self._segments, *arguments)
+        arguments = ["--endpoint", "/endpoints/e", "--segment-age", "1s", "--segment-size", "1", "--linger", "0.2"]
+        running = gateway(self._folder / "catalogue.json", str(self._segments), *arguments)
         self._gateway = self._stack.enter_context(running)
 
     def send(self, numbers: Iterable[int]) -> None:
-        for body in map(message, numbers):
+        def post(body: bytes) -> None:
             with suppress(httpx.TransportError):  # the gateway restarts
                 if self._client.post(self._url, content=body, headers=EVENT_HEADERS).status_code == 202:
                     self._acknowledged.add(body)
+
+        list(self._threads.map(post, map(message, numbers)))
 
     def restart(self) -> None:
         self.kill_gateway()
@@ -239,14 +271,18 @@ class CapturedSource:
         return len(self._acknowledged - captured.keys()) + len(places - landed)
 
     def twice(self) -> int:
-        return sum(len(places) - 1 for places in self._captured().values())
+        count = sum(len(places) - 1 for places in self._captured().values())
+        if count and not self.is_delivered_again:
+            raise SystemExit(f"{count} messages were captured twice, and sent once")
+        return count
 
     def _captured(self) -> dict[bytes, list[Place]]:
         """The places of each message in the segments."""
         captured: dict[bytes, list[Place]] = {}
-        for file in self._segments.glob("*.jsonl"):
-            for number, line in enumerate(file.read_bytes().splitlines(), 1):
-                captured.setdefault(json.loads(line)[self.body_member].encode(), []).append((file.name, number))
+        for name in files_in(self._segments):
+            if name.endswith(".jsonl"):
+                for number, line in enumerate((self._segments / name).read_bytes().splitlines(), 1):
+                    captured.setdefault(json.loads(line)[self.body_member].encode(), []).append((name, number))
         return captured
 
 
@@ -254,6 +290,7 @@ class MqttSource(CapturedSource):
     """A gateway for MQTT with QoS 1. The broker and the gateway have persistent sessions."""
 
     body_member = "payload"
+    is_delivered_again = True
 
     def _connect(self) -> dict[str, Any]:
         self._broker = MosquittoBroker(self._folder / "mosquitto")
@@ -308,6 +345,8 @@ class MqttSource(CapturedSource):
 class AmqpSource(CapturedSource):
     """A gateway for AMQP 1.0, which receives from a queue of Artemis. The broker settles what it has stored."""
 
+    is_delivered_again = True
+
     def _connect(self) -> dict[str, Any]:
         if find_spec("proton") is None:
             raise MissingProgram("needs python-qpid-proton, which `./run kill-streams` builds")
@@ -337,12 +376,85 @@ class AmqpSource(CapturedSource):
         self._broker.start()
 
 
-CAPTURED = {"captured": CapturedSource, "mqtt": MqttSource, "amqp": AmqpSource}
+class CapturedKafkaSource(CapturedSource):
+    """A gateway for a topic of Kafka."""
+
+    body_member = "value"
+    is_delivered_again = True
+
+    def _connect(self) -> dict[str, Any]:
+        (self._folder / "kafka").mkdir()
+        self._broker = self._stack.enter_context(running_kafka(self._folder / "kafka"))
+        self._topic = Topic(self._broker)
+        return self._topic.endpoint
+
+    def send(self, numbers: Iterable[int]) -> None:
+        def note(sent: Message) -> None:
+            body = sent.value()
+            assert body is not None
+            self._acknowledged.add(body)
+
+        self._topic.send(numbers, note)
+
+    def restart(self) -> None:
+        self._broker.kill()
+        self._broker.start()
+
+
+class CapturedNatsSource(CapturedSource):
+    """A gateway for core NATS, which has no acknowledgements: what a gateway has not written when it is killed is lost.
+    Counted as acknowledged is what was in segments whenever a gateway had been killed, and what is sent in the end,
+    while the gateway is receiving."""
+
+    body_member = "data"
+
+    def _connect(self) -> dict[str, Any]:
+        self._server = NatsServer()
+        self._stack.callback(self._server.kill)
+        return nats_endpoint(self._server.port)
+
+    def start(self) -> None:
+        self._acknowledged |= {record["data"].encode() for record in lines_in(self._segments)}
+        super().start()
+        self._wait_for_receiving()
+
+    def _wait_for_receiving(self) -> None:
+        assert self._gateway
+        wait_for_note(self._gateway, "receiving '")
+
+    def send(self, numbers: Iterable[int]) -> None:
+        async def publish(client: nats.NATS) -> None:
+            for number in numbers:
+                await client.publish(f"plants.p{number % 3}", message(number), headers=EVENT_HEADERS)
+            await client.flush(20)
+
+        with suppress(nats.errors.Error, OSError):  # the server restarts
+            with_nats(self._server.port, publish)
+
+    def restart(self) -> None:
+        self._server.kill()
+        self._server.start()
+        self._wait_for_receiving()
+
+    def rest(self) -> list[str]:
+        last = range(-100, 0)
+        self.send(last)
+        self._acknowledged |= {*map(message, last)}
+        return super().rest()
+
+
+CAPTURED = {
+    "captured": CapturedSource,
+    "mqtt": MqttSource,
+    "amqp": AmqpSource,
+    "captured-kafka": CapturedKafkaSource,
+    "captured-nats": CapturedNatsSource,
+}
 
 
 @contextmanager
-def source_of(name: str, folder: Path) -> Iterator[Source]:
-    """A running source with its catalogue in the folder."""
+def source_of(name: str, folder: Path, store: str | None) -> Iterator[Source]:
+    """A running source with its catalogue in the folder. Segments of a gateway are in the store, if there is one."""
     with ExitStack() as stack:
         source: Source
         if name == "kafka":
@@ -353,9 +465,9 @@ def source_of(name: str, folder: Path) -> Iterator[Source]:
             stack.callback(server.kill)
             source = JetStreamSource(server)
         else:
-            source = CAPTURED[name](stack, folder)
+            segments = location_of(f"{store}/{folder.name}-captured") if store else folder / "captured"
+            source = CAPTURED[name](stack, folder, segments)
         (folder / "catalogue.json").write_text(json.dumps(catalogue(source.endpoint)))
         if isinstance(source, CapturedSource):
-            (folder / "captured").mkdir()
             source.start()
         yield source

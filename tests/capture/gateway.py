@@ -20,6 +20,8 @@ from typing import Any
 
 import httpx
 
+from wirebook.landing.stores.locations import Location, files_in
+
 KILLS = int(os.environ.get("WIREBOOK_KILLS", "2"))
 """How often a fault test kills; the long run sets more."""
 Action = Callable[[], object]
@@ -108,11 +110,15 @@ def captured(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in files for line in path.read_bytes().splitlines()]
 
 
-def lines_in(folder: Path) -> list[dict[str, Any]]:
-    """The records in segments, also in the one under way."""
-    files = [*folder.glob("*.jsonl"), *folder.glob(".*.partial")]
-    lines = [line for path in files for line in path.read_bytes().splitlines(keepends=True)]
-    return [json.loads(line) for line in lines if line.endswith(b"}\n")]
+def lines_in(folder: Location) -> list[dict[str, Any]]:
+    """The records in segments, also in the one under way. One that is completed meanwhile may be left out."""
+    records = list[dict[str, Any]]()
+    for name in files_in(folder):
+        if name.endswith((".jsonl", ".partial")):
+            with contextlib.suppress(FileNotFoundError):
+                lines = (folder / name).read_bytes().splitlines(keepends=True)
+                records += [json.loads(line) for line in lines if line.endswith(b"}\n")]
+    return records
 
 
 def wait_until(is_met: Callable[[], bool]) -> None:
@@ -192,7 +198,7 @@ def kill_often(run: Callable[[], AbstractContextManager[GatewayProcess]], stop: 
             process.process.wait()
 
 
-def wait_for_all(accepted: Callable[[], set[str]], folder: Path, member: str) -> None:
+def wait_for_all(accepted: Callable[[], set[str]], folder: Location, member: str) -> None:
     """Wait until all accepted messages are captured, as long as some arrive within a minute."""
     missing = accepted()
     while missing:
