@@ -1,5 +1,5 @@
 """Landing and streaming on a cluster into a store while Python workers, executors and whole workers of the cluster are
-killed: Delta Lake and Iceberg, files and JetStream."""
+killed: Delta Lake and Iceberg, files, JetStream and Kafka."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brokers import NatsServer
+from brokers import KafkaBroker, NatsServer
 from killing.rows import landed_rows
 
 from tests.brokers.spark_cluster import Cluster, driver_environment, spark_cluster
 from tests.landing.s3 import CREDENTIALS
 from tests.spark.test_jetstream import Plants
+from tests.spark.test_kafka_stream import Topic
 from tests.spark.test_land_spark import CATALOGUE, event
 from wirebook.landing.stores.locations import Location, location_of
+from wirebook.spark.jars import KAFKA, class_path, locked_jars
 
 KILLS = int(os.environ.get("WIREBOOK_KILLS", "0"))
-"""Kills of each kind, of each command with each format; 0: a few of them."""
+"""Kills of each kind, for each source and format; 0: a few of them."""
 pytestmark = [
     pytest.mark.faults,
     pytest.mark.spark,
@@ -35,10 +37,13 @@ pytestmark = [
     pytest.mark.timeout(900 * max(KILLS, 1)),
 ]
 SECONDS = 300
-ALL = [
-    (command, form, ("python", "executor", "node")) for form in ("delta", "iceberg") for command in ("land", "stream")
+SOURCES = ("files", "jetstream", "kafka")
+ALL = [(source, form, ("python", "executor", "node")) for form in ("delta", "iceberg") for source in SOURCES]
+FEW = [
+    ("files", "delta", ("python", "node")),
+    ("jetstream", "iceberg", ("python", "executor")),
+    ("kafka", "delta", ("executor", "node")),
 ]
-FEW = [("land", "delta", ("python", "node")), ("stream", "iceberg", ("python", "executor"))]
 DRIVER = """
 import json, sys
 from wirebook.cli import main
@@ -87,7 +92,8 @@ def driver_of(cluster: Cluster, environment: Path, folder: Path, variables: dict
     program.write_text(DRIVER)
     os.mkfifo(pipe)
     (folder / "environment").symlink_to(sys.prefix)  # Spark runs this Python on the driver, too, to plan with JetStream
-    command = cluster.command(environment, program, pipe)
+    jars = [Path(jar) for jar in class_path(locked_jars(KAFKA)).split(os.pathsep)]
+    command = cluster.command(environment, program, pipe, jars=jars)
     with (
         (folder / "driver.log").open("wb") as log,
         subprocess.Popen(
@@ -132,12 +138,15 @@ def rows_of(target: Location, namespace: str | None, catalogue: str) -> Counter[
     return places
 
 
-def test_killed_processes_of_the_cluster(tmp_path: Path, bucket: str, worker_environment: Path) -> None:
+def test_killed_processes_of_the_cluster(
+    tmp_path: Path, bucket: str, worker_environment: Path, kafka: KafkaBroker
+) -> None:
     """Commands are started with new messages, and some of the cluster is killed. A command lands them all the same, or
     ends with one error; the next one completes."""
     dice, source = random.Random(time.time_ns()), location_of(f"{bucket}/raw")
     (tmp_path / "catalogue.json").write_text(json.dumps(CATALOGUE))
-    (streamed := tmp_path / "stream").mkdir()
+    for name in ("jetstream-endpoint", "kafka-endpoint"):
+        (tmp_path / name).mkdir()
     server = NatsServer("--jetstream", "--store_dir", str(tmp_path / "jetstream"))
     database = f"sqlite:///{tmp_path}/lake.db"
     written, sent, killed = set[tuple[str, int]](), iter(range(10**9)), Counter[str]()
@@ -153,11 +162,20 @@ def test_killed_processes_of_the_cluster(tmp_path: Path, bucket: str, worker_env
     variables = CREDENTIALS | {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
     land = ["land", str(source), "--catalog", str(tmp_path / "catalogue.json"), "--no-report", "--json"]
     try:
-        plants = Plants(server, streamed)
-        stream = plants.arguments("--available-now", "--max-per-batch", "100")
+        plants, topic = Plants(server, tmp_path / "jetstream-endpoint"), Topic(kafka, tmp_path / "kafka-endpoint")
+        limits = ("--available-now", "--max-per-batch", "100")
         commands = {
-            "land": (land, add_files),
-            "stream": (stream, lambda: plants.send([next(sent) for _ in range(300)])),
+            "files": (land, add_files, lambda: written),
+            "jetstream": (
+                plants.arguments(*limits),
+                lambda: plants.send([next(sent) for _ in range(300)]),
+                lambda: {("nats:PLANTS", sequence) for sequence in plants.acknowledged},
+            ),
+            "kafka": (
+                topic.arguments(*limits),
+                lambda: topic.send_events([next(sent) for _ in range(300)]),
+                lambda: {*topic.acknowledged},
+            ),
         }
         with (
             spark_cluster(tmp_path, variables) as cluster,
@@ -166,14 +184,14 @@ def test_killed_processes_of_the_cluster(tmp_path: Path, bucket: str, worker_env
             ) as driver,
         ):
 
-            def run(command: list[str], produce: Callable[[], None], kinds: list[str]) -> None:
+            def run(name: str, command: list[str], produce: Callable[[], None], kinds: list[str]) -> None:
                 """Run a command with new messages until each kind of process was killed, and once more in peace."""
                 while kinds:
                     produce()
                     driver.start(command)
                     time.sleep(dice.uniform(0.2, 3))
                     if kill(cluster, kinds[-1], dice):
-                        killed[f"{command[0]}: {kinds.pop()}"] += 1
+                        killed[f"{name}: {kinds.pop()}"] += 1
                     code, printed = driver.finish()
                     assert code in (0, 2), printed
                     assert code == 0 or sum("error: " in line for line in printed) == 1, printed
@@ -183,14 +201,13 @@ def test_killed_processes_of_the_cluster(tmp_path: Path, bucket: str, worker_env
                 assert code == 0, f"{printed}\n{cluster.log()}"
 
             for name, table_format, kinds in ALL if KILLS else FEW:
-                command, produce = commands[name]
+                command, produce, expected = commands[name]
                 to, namespace = f"{bucket}/{name}-{table_format}", name if table_format == "iceberg" else None
                 options = ["--format", table_format, "--to", to]
                 if namespace:
                     options += ["--iceberg-catalog", "lake", "--iceberg-namespace", namespace]
-                run([*command, *options], produce, [*kinds] * max(KILLS, 1))
-                expected = written if name == "land" else {("nats:PLANTS", line) for line in plants.acknowledged}
-                assert rows_of(location_of(to), namespace, database) == dict.fromkeys(expected, 1)
+                run(name, [*command, *options], produce, [*kinds] * max(KILLS, 1))
+                assert rows_of(location_of(to), namespace, database) == dict.fromkeys(expected(), 1)
     finally:
         server.kill()
     print(dict(killed))
