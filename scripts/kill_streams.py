@@ -30,10 +30,11 @@ from brokers import MissingProgram
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scripts.killing.rows import READERS, landed_rows
-from scripts.killing.sources import SOURCES, STREAMED, CapturedSource, Source, source_of
-from scripts.killing.stores import ICEBERG_OPTIONS, running_store, set_iceberg_catalogue
-from scripts.killing.victims import descendants, victims
+from killing.rows import READERS, landed_rows
+from killing.sources import SOURCES, STREAMED, CapturedSource, Source, source_of
+from killing.stores import ICEBERG_OPTIONS, running_store, set_iceberg_catalogue
+from killing.victims import descendants, victims
+
 from tests.spark.stream_commands import own_tracebacks
 from wirebook.landing.stores.locations import Location, location_of
 

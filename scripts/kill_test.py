@@ -35,9 +35,10 @@ import zstandard
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scripts.killing.rows import READERS, Rows, landed_rows
-from scripts.killing.stores import ICEBERG_OPTIONS, running_store, set_iceberg_catalogue
-from scripts.killing.victims import Process, descendants, victims
+from killing.rows import READERS, Rows, landed_rows
+from killing.stores import ICEBERG_OPTIONS, running_store, set_iceberg_catalogue
+from killing.victims import Process, descendants, victims
+
 from wirebook.landing.stores.locations import Location, files_in, location_of
 
 TIMEOUT = 600

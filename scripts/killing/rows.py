@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from scripts.killing.stores import iceberg_catalogue
+from killing.stores import iceberg_catalogue
 from wirebook.landing.stores.locations import Location, folders_in, location_of, parquet_source
 
 PLACE = ["_file", "_line", "_index"]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from scripts.killing.victims import descendants
+from killing.victims import descendants
 from tests.landing.s3 import make_bucket, s3_server
 
 ICEBERG_CATALOG = "kills"
