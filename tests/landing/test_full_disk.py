@@ -7,6 +7,7 @@ import json
 import shutil
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,17 @@ import pytest
 from brokers import free_port
 from killing.rows import landed_rows
 
-from tests.capture.gateway import Clients, captured, gateway, wait_for_note, write_catalog
+from tests.capture.broker_endpoints import BROKER_ENDPOINTS
+from tests.capture.gateway import (
+    Clients,
+    GatewayProcess,
+    captured,
+    gateway,
+    lines_in,
+    wait_for_note,
+    wait_until,
+    write_catalog,
+)
 from tests.disks import fill, mounted_disk
 from tests.landing.test_follow import Folder
 from tests.landing.workspace import Workspace
@@ -140,6 +151,46 @@ def test_gateway_acknowledges_nothing(disk: Path, tmp_path: Path) -> None:
         assert process.stop(signal.SIGTERM)[0] == 0
     clients.check_captured([record["body"] for record in captured(segments)])
     assert len(clients.acknowledged) > len(before) > 0
+
+
+@pytest.mark.parametrize("broker", BROKER_ENDPOINTS)
+def test_gateway_of_a_broker_acknowledges_nothing(disk: Path, tmp_path: Path, broker: str) -> None:
+    """It is killed while the disk is full, and the broker delivers everything to the next one. That one goes on by
+    itself once there is space."""
+    segments, arguments = disk / "captured", ["--endpoint", "/endpoints/e", "--segment-age", "1s"]
+    bodies = [f"{number}.".ljust(6000, "x") for number in range(60)]
+    with BROKER_ENDPOINTS[broker](tmp_path) as source:
+        catalog = write_catalog(tmp_path, {"e": source.endpoint})
+
+        def wait_for_bodies(count: int) -> None:
+            wait_until(lambda: {record[source.member] for record in lines_in(segments)} == {*bodies[:count]})
+
+        def send_to_full_disk(process: GatewayProcess, sent: list[str]) -> Path:
+            ballast = fill(disk)
+            source.send(sent)
+            note = wait_for_note(process, "cannot write a segment")
+            assert "No space left on device; nothing is acknowledged until it can be written" in note
+            time.sleep(0.5)  # longer than an acknowledgement takes
+            return ballast
+
+        with gateway(catalog, segments, *arguments) as process:
+            wait_for_note(process, "receiving '")
+            source.send(bodies[:20])
+            wait_for_bodies(20)
+            ballast = send_to_full_disk(process, bodies[20:40])
+            process.process.kill()
+            process.process.wait()
+        ballast.unlink()
+        with gateway(catalog, segments, *arguments) as process:
+            wait_for_bodies(40)
+            ballast = send_to_full_disk(process, bodies[40:])
+            ballast.unlink()
+            wait_for_note(process, "writing again")
+            wait_for_bodies(60)
+            assert process.stop(signal.SIGTERM)[0] == 0
+        counts = Counter(record[source.member] for record in captured(segments))
+    assert counts.keys() == {*bodies}
+    assert {counts[body] for body in bodies[40:]} == {1}
 
 
 def test_gateway_that_starts_on_a_full_disk(disk: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +22,8 @@ from brokers import free_port
 from deltalake import write_deltalake
 
 from tests.brokers.faulty_store import Fault, FaultyStore, faulty_store
+from tests.capture.broker_endpoints import BROKER_ENDPOINTS
 from tests.capture.gateway import Clients, gateway, pending_bytes, wait_for_note, wait_until, write_catalog
-from tests.capture.mosquitto import mosquitto
-from tests.capture.test_mqtt import publisher
 from tests.landing.workspace import Workspace
 from wirebook.landing.follow import is_transient
 from wirebook.landing.stores.locations import location_of
@@ -183,61 +182,35 @@ def bodies_in(folder: str, member: str) -> Counter[str]:
     return Counter(json.loads(line)[member] for file in files for line in file.read_bytes().splitlines())
 
 
-def check_redelivery(
-    store: FaultyStore, catalog: Path, folder: str, member: str, send: Callable[[list[str]], object]
+@pytest.mark.parametrize("broker", BROKER_ENDPOINTS)
+def test_message_of_a_broker_is_acknowledged_after_its_upload(
+    store: FaultyStore, tmp_path: Path, bucket: str, broker: str
 ) -> None:
     """A gateway that cannot upload acknowledges nothing, and the broker delivers everything to the next gateway, which
     does. The one after that gets nothing."""
     bodies, arguments = [f"number {number}" for number in range(20)], ["--endpoint", "/endpoints/e", "--linger", "0.05"]
-    with gateway(catalog, folder, *arguments) as process:
-        wait_for_note(process, "receiving '")
-        store.fail(Fault(403))
-        send(bodies)
-        wait_for_note(process, "nothing is acknowledged until it can be written")
-        time.sleep(0.5)  # longer than an acknowledgement takes
-        process.process.kill()
-        process.process.wait()
-    assert store.recover()
-    assert not bodies_in(folder, member)
-    with gateway(catalog, folder, *arguments) as process:
-        wait_until(lambda: len(bodies_in(folder, member)) == len(bodies))
-        assert process.stop()[0] == 0
-    with gateway(catalog, folder, *arguments) as process:
-        wait_for_note(process, "receiving '")
-        send(["last"])
-        wait_until(lambda: bodies_in(folder, member)["last"] == 1)
-        assert process.stop()[0] == 0
+    folder = f"{bucket}/captured"
+    with BROKER_ENDPOINTS[broker](tmp_path) as source:
+        catalog, member = write_catalog(tmp_path, {"e": source.endpoint}), source.member
+        with gateway(catalog, folder, *arguments) as process:
+            wait_for_note(process, "receiving '")
+            store.fail(Fault(403))
+            source.send(bodies)
+            wait_for_note(process, "nothing is acknowledged until it can be written")
+            time.sleep(0.5)  # longer than an acknowledgement takes
+            process.process.kill()
+            process.process.wait()
+        assert store.recover()
+        assert not bodies_in(folder, member)
+        with gateway(catalog, folder, *arguments) as process:
+            wait_until(lambda: len(bodies_in(folder, member)) == len(bodies))
+            assert process.stop()[0] == 0
+        with gateway(catalog, folder, *arguments) as process:
+            wait_for_note(process, "receiving '")
+            source.send(["last"])
+            wait_until(lambda: bodies_in(folder, member)["last"] == 1)
+            assert process.stop()[0] == 0
     assert bodies_in(folder, member) == Counter([*bodies, "last"])
-
-
-def test_message_of_mqtt_is_acknowledged_after_its_upload(store: FaultyStore, tmp_path: Path, bucket: str) -> None:
-    with mosquitto(tmp_path / "broker") as broker:
-        options = {"topicfilter": "plants/#", "qos": 1, "endpoints": [{"uri": f"mqtt://127.0.0.1:{broker.port}"}]}
-        endpoint = {"usage": ["subscriber"], "protocol": "MQTT/5.0", "protocoloptions": options}
-
-        def send(bodies: list[str]) -> None:
-            client = publisher(broker.port)
-            for body in bodies:
-                client.publish("plants/1", body, 1).wait_for_publish(60)
-            client.disconnect()
-            client.loop_stop()
-
-        check_redelivery(store, write_catalog(tmp_path, {"e": endpoint}), f"{bucket}/captured", "payload", send)
-
-
-def test_message_of_amqp_is_settled_after_its_upload(store: FaultyStore, tmp_path: Path, bucket: str) -> None:
-    proton = pytest.importorskip("proton", reason="needs python-qpid-proton, which is built with a C compiler")
-    from tests.brokers.artemis import running_artemis, send
-
-    (tmp_path / "broker").mkdir()
-    with running_artemis(tmp_path / "broker") as broker:
-        options = {"node": "plants", "endpoints": [{"uri": f"amqp://{broker.plain}"}]}
-        endpoint = {"usage": ["consumer"], "protocol": "AMQP/1.0", "protocoloptions": options}
-
-        def send_all(bodies: list[str]) -> None:
-            send(broker, "plants", *(proton.Message(body.encode(), durable=True, inferred=True) for body in bodies))
-
-        check_redelivery(store, write_catalog(tmp_path, {"e": endpoint}), f"{bucket}/captured", "body", send_all)
 
 
 def test_requests_beyond_the_memory_get_503_while_the_store_hangs(
