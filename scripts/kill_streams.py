@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from killing.rows import READERS, landed_rows
 from killing.sources import SOURCES, STREAMED, CapturedSource, Source, source_of
-from killing.stores import ICEBERG_OPTIONS, running_store, set_iceberg_catalogue
+from killing.stores import running_store, set_iceberg_catalogue, target_options
 from killing.victims import descendants, victims
 
 from tests.spark.stream_commands import own_tracebacks
@@ -67,9 +67,7 @@ class Run:
         self._running: subprocess.Popen[bytes] | None = None
 
     def _start(self, *more: str) -> subprocess.Popen[bytes]:
-        to = ["--catalog", str(self._folder / "catalogue.json"), "--to", str(self._target), "--format", self._form]
-        if self._form == "iceberg" and self._store is not None:
-            to += ICEBERG_OPTIONS
+        to = ["--catalog", str(self._folder / "catalogue.json"), *target_options(self._form, self._target)]
         if self._source.command()[0] == "stream":
             to += ["--checkpoint", (self._folder / "checkpoint").as_uri()]
         command = [sys.executable, "-c", PROGRAM, *self._source.command(), *to, "--json", "--progress", "json", *more]

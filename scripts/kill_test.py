@@ -36,7 +36,7 @@ import zstandard
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from killing.rows import READERS, Rows, landed_rows
-from killing.stores import ICEBERG_OPTIONS, running_store, set_iceberg_catalogue
+from killing.stores import running_store, set_iceberg_catalogue, target_options
 from killing.victims import Process, descendants, victims
 
 from wirebook.landing.stores.locations import Location, files_in, location_of
@@ -188,8 +188,7 @@ class Bed:
             program += ["replay", str(self.target)]
         else:
             program += ["land", str(self.source)]
-            options += ["--to", str(self.target), "--batch-size", "1", "--format", self.kind.form]
-            options += ICEBERG_OPTIONS if self.kind.store and self.kind.form == "iceberg" else []
+            options += ["--batch-size", "1", *target_options(self.kind.form, self.target)]
         with self.out.open("wb") as out, self.err.open("wb") as err:  # surviving children would keep pipes open
             return subprocess.Popen([*program, *options], stdout=out, stderr=err)  # noqa: S603
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from killing.victims import descendants
 from tests.landing.s3 import make_bucket, s3_server
+from wirebook.landing.stores.locations import Location
 
 ICEBERG_CATALOG = "kills"
 """The Iceberg catalogue of targets in an object store, by PyIceberg's settings."""
-ICEBERG_OPTIONS = ["--iceberg-catalog", ICEBERG_CATALOG, "--iceberg-namespace", "wirebook"]
-"""The options with which a command lands there."""
-URI = f"PYICEBERG_CATALOG__{ICEBERG_CATALOG.upper()}__URI"
+ICEBERG_URI = f"PYICEBERG_CATALOG__{ICEBERG_CATALOG.upper()}__URI"
+"""The environment variable that has its address."""
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def running_store(bucket: str) -> Iterator[tuple[str, int]]:
 
 def set_iceberg_catalogue(database: Path) -> None:
     """Keep the catalogue in a database from now on."""
-    os.environ[URI] = f"sqlite:///{database}"
+    os.environ[ICEBERG_URI] = f"sqlite:///{database}"
 
 
 def iceberg_catalogue() -> Any:
@@ -37,4 +37,12 @@ def iceberg_catalogue() -> Any:
     from pyiceberg.catalog import load_catalog  # noqa: PLC0415
 
     store = {"s3.endpoint": os.environ["AWS_ENDPOINT_URL"], "s3.region": os.environ["AWS_REGION"]}
-    return load_catalog(ICEBERG_CATALOG, type="sql", uri=os.environ[URI], **store)
+    return load_catalog(ICEBERG_CATALOG, uri=os.environ[ICEBERG_URI], **store)
+
+
+def target_options(form: str, target: Location) -> list[str]:
+    """The options of a command that lands into a target: in an object store, Iceberg needs a catalogue."""
+    options = ["--to", str(target), "--format", form]
+    if form == "iceberg" and not isinstance(target, Path):
+        options += ["--iceberg-catalog", ICEBERG_CATALOG, "--iceberg-namespace", "wirebook"]
+    return options

@@ -27,6 +27,7 @@ __all__ = ["NO_FAULT", "Fault", "FaultyStore", "faulty_store"]
 PROJECT = Path(__file__).resolve().parents[2]
 PER_CONNECTION = {"connection", "transfer-encoding", "content-length", "date", "server"}
 ACCESS_KEY = re.compile(r"Credential=([^/]+)/")
+CODES = {400: "InvalidRequest", 403: "AccessDenied", 404: "NoSuchBucket", 503: "SlowDown"}
 ERROR = "<?xml version='1.0' encoding='UTF-8'?><Error><Code>{code}</Code><Message>injected</Message></Error>"
 
 
@@ -35,8 +36,9 @@ class Fault:
     """Which requests fail, and how.
 
     Shape: requests that write fail, all of them or those of a number from `first` to `last`, every `nth`; of each
-    object only the first one if `once`; requests that read too if `reads`. They are answered with `status` (403 and 400
-    are not repeated by clients), or the connection is closed if it is 0; they take effect before if `is_done`.
+    address, with its query, only the first one if `once`; requests that read too if `reads`; only those whose address
+    contains `path`. They are answered with `status` (403 and 400 are not repeated by clients), or the connection is
+    closed if it is 0; they take effect before if `is_done`.
     """
 
     status: int
@@ -46,6 +48,7 @@ class Fault:
     nth: int = 1
     once: bool = False
     reads: bool = False
+    path: str = ""
 
 
 NO_FAULT = Fault(0, first=1 << 60)
@@ -71,9 +74,14 @@ class FaultyStore:
 
     def recover(self) -> int:
         """Pass on all requests; returns how many have failed since `fail`."""
-        failed = int(self._ask("failed"))
+        failed = self.failed
         self.fail(NO_FAULT)
         return failed
+
+    @property
+    def failed(self) -> int:
+        """The number of requests that have failed since `fail`."""
+        return int(self._ask("failed"))
 
     @property
     def writes(self) -> int:
@@ -169,11 +177,10 @@ class Proxy:
         with self._lock:
             fault, number, writes = self._fault, self._writes, method not in ("GET", "HEAD")
             self._writes += writes
-            place = path.partition("?")[0]
             fails = fault.first <= number <= fault.last and number % fault.nth == 0 and (writes or fault.reads)
-            fails = fails and not (fault.once and place in self._paths)
+            fails = fails and fault.path in path and not (fault.once and path in self._paths)
             if writes:
-                self._paths.add(place)
+                self._paths.add(path)
             self._failed += fails
             return fault if fails else None
 
@@ -252,8 +259,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             if not fault.status:
                 return
-            code = {403: "AccessDenied", 400: "InvalidRequest", 503: "SlowDown"}.get(fault.status, "InternalError")
-            status, headers, answer = fault.status, [], ERROR.format(code=code).encode()
+            status, headers = fault.status, []
+            answer = ERROR.format(code=CODES.get(status, "InternalError")).encode()
         self.send_response(status)
         for name, value in headers:
             if name.lower() not in PER_CONNECTION:

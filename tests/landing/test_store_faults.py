@@ -20,15 +20,19 @@ import pyarrow as pa
 import pytest
 from brokers import free_port
 from deltalake import write_deltalake
+from killing.rows import landed_rows
+from killing.stores import ICEBERG_CATALOG, ICEBERG_URI
 
 from tests.brokers.faulty_store import Fault, FaultyStore, faulty_store
 from tests.capture.broker_endpoints import BROKER_ENDPOINTS
 from tests.capture.gateway import Clients, gateway, pending_bytes, wait_for_note, wait_until, write_catalog
 from tests.landing.workspace import Workspace
 from wirebook.landing.follow import is_transient
+from wirebook.landing.maintenance import UpkeepOptions, maintain
 from wirebook.landing.stores.locations import location_of
 from wirebook.landing.stores.objects import RETRIES, RETRY_OPTIONS, ObjectPath, _store
 from wirebook.landing.stores.segments import ObjectSegments
+from wirebook.landing.tables import iceberg_catalog
 from wirebook.landing.tables.delta import _failure
 from wirebook.problems import Problem, WirebookError
 
@@ -273,6 +277,48 @@ def test_failures_that_may_pass_are_known_by_what_the_store_answers(
             assert is_transient(error) == passes, error
     finally:
         _store.cache_clear()
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("fault", "passes"),
+    [
+        (Fault(400, reads=True), False),
+        (Fault(403), False),
+        (Fault(404), False),
+        (Fault(500), True),
+        (Fault(503), True),
+        (Fault(0), True),
+    ],
+    ids=lambda value: str(value.status) if isinstance(value, Fault) else "",
+)
+def test_commit_of_an_iceberg_table_that_the_store_refuses(
+    store: FaultyStore, tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch, fault: Fault, passes: bool
+) -> None:
+    """The store accepts the data files, and not the metadata that PyIceberg writes."""
+    monkeypatch.setenv(ICEBERG_URI, f"sqlite:///{tmp_path}/iceberg.db")
+    workspace = Workspace(tmp_path, f"{bucket}/tables")
+    workspace.settings.iceberg_catalog, workspace.settings.table_format = ICEBERG_CATALOG, "iceberg"
+    expected = workspace.write_two_files()
+    iceberg_catalog._connected.cache_clear()
+    try:
+        store.fail(replace(fault, path="/metadata/"))
+        with pytest.raises(WirebookError) as raised:
+            workspace.land()
+        check(raised.value)
+        assert is_transient(raised.value) == passes, raised.value
+        assert store.recover() > 0
+        assert not workspace.land().problems
+        rows = landed_rows("iceberg", workspace.to)
+        assert len(rows) == rows.total() == expected
+        if passes:  # an object that is missing, or may not be read, is the problem of its table
+            store.fail(replace(fault, path="/metadata/", reads=True))
+            with pytest.raises(WirebookError) as raised:
+                next(maintain(workspace.to, UpkeepOptions()))
+            check(raised.value)
+    finally:
+        iceberg_catalog._connected(ICEBERG_CATALOG).close()
+        iceberg_catalog._connected.cache_clear()
 
 
 def test_failures_of_hdfs_and_of_locks_that_may_pass() -> None:

@@ -20,7 +20,8 @@ from typing import Any
 
 import pytest
 from brokers import NatsServer
-from killing.rows import ICEBERG_CATALOG, landed_rows
+from killing.rows import landed_rows
+from killing.stores import ICEBERG_URI, target_options
 
 from tests.landing.s3 import write_old_object
 from tests.spark.stream_commands import Watched, started
@@ -97,11 +98,9 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     """Tables in a folder, or in an S3 server; those of Iceberg there are in a REST catalogue."""
     table_format, *places = request.param.split("-")
     target = location_of(f"{request.getfixturevalue('bucket')}/tables") if "s3" in places else tmp_path / "tables"
-    options = ["--to", str(target), "--format", table_format]
     if "rest" in places:
-        monkeypatch.setenv(f"PYICEBERG_CATALOG__{ICEBERG_CATALOG.upper()}__URI", request.getfixturevalue("rest"))
-        options += ["--iceberg-catalog", ICEBERG_CATALOG, "--iceberg-namespace", "wirebook"]
-    return Lake(table_format, target, options)
+        monkeypatch.setenv(ICEBERG_URI, request.getfixturevalue("rest"))
+    return Lake(table_format, target, target_options(table_format, target))
 
 
 def maintain(program: str, target: Location) -> list[dict[str, Any]]:

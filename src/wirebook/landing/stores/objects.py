@@ -37,9 +37,12 @@ MAX_MESSAGE: Final = 300
 LONG_URL: Final = re.compile(r"(https?://\S{77})\S{3,}")
 REFUSAL: Final = re.compile(
     r"lacked the necessary privileges|lacked valid authentication|' does not exist$|status code\W+4(?!08|09|29)\d\d|"
-    r"\b(AccessControl|Authorization|InvalidPath|\w+QuotaExceeded|UnresolvedPath)Exception\b"
+    r"\b(AccessControl|Authorization|InvalidPath|\w+QuotaExceeded|UnresolvedPath)Exception\b|"
+    r"AWS Error (ACCESS_DENIED|INVALID_ACCESS_KEY_ID|INVALID_CLIENT_TOKEN_ID|MISSING_AUTHENTICATION_TOKEN|"
+    r"NO_SUCH_BUCKET|RESOURCE_NOT_FOUND|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|"
+    r"UNKNOWN \(HTTP status 4(?!08|09|29)\d\d\))"
 )
-"""What `object_store`, `deltalake` and the NameNode say of requests that fail again if they are repeated."""
+"""What `object_store`, `deltalake`, Arrow and the NameNode say of requests that fail again if they are repeated."""
 CREDENTIALS: Final = "check the URL, the credentials in the environment and the network; then run the command again"
 RETRIES: Final[Any] = {
     "max_retries": 10,

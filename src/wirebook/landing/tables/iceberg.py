@@ -41,6 +41,7 @@ from wirebook.landing.tables.iceberg_catalog import (
     catalog_of,
     place_of,
     reason_of,
+    redacted,
     uri_of,
 )
 from wirebook.landing.tables.iceberg_orphans import delete_files, files_before, find_orphans
@@ -79,6 +80,8 @@ RESERVED = {
 BATCH = "wirebook.batch"
 VERSION = "format-version"
 WRITTEN_VERSION = "2"
+REQUEST = re.compile("^When .*?: (?=AWS Error )")
+"""How Arrow's file system of S3 names the object of a request that failed."""
 
 
 class IcebergFormat(ParquetFormat):
@@ -126,7 +129,7 @@ class IcebergFormat(ParquetFormat):
         schema: pa.Schema,
         traits: TableTraits = NO_TRAITS,
     ) -> None:
-        """Raises: also iceberg-catalog-failed"""
+        """Raises: also iceberg-catalog-failed, store-failed"""
         started, folder = time.time(), place.folder
         catalog, commented = catalog_of(place.root.absolute()), with_comments(schema, traits.comments, b"doc")
         _add_once(catalog, place, batch, files, commented, traits=traits)
@@ -265,9 +268,10 @@ def _has_catalog(root: Location) -> bool:
 
 @contextmanager
 def _table_failures(place: TablePlace) -> Iterator[None]:
-    """Convert the exceptions of `pyiceberg`: those of the table, and those of a catalogue that does not answer.
+    """Convert the exceptions of `pyiceberg`: those of the table, and those of a catalogue or a store that does not
+    answer.
 
-    Raises: CommitFailed, iceberg-catalog-failed, missing-extra
+    Raises: CommitFailed, iceberg-catalog-failed, store-failed, missing-extra
     """
     catalog = catalog_of(place.root.absolute())
     try:
@@ -278,7 +282,16 @@ def _table_failures(place: TablePlace) -> Iterator[None]:
     except ImportError as error:
         raise missing_extra(error) or CommitFailed(reason_of(catalog.name, error)) from error
     except Exception as error:
-        raise CommitFailed(reason_of(catalog.name, error)) from error
+        failure = _store_failure(catalog, place, error)
+        raise failure or CommitFailed(reason_of(catalog.name, error)) from error
+
+
+def _store_failure(catalog: TargetCatalog, place: TablePlace, error: Exception) -> WirebookError | None:
+    """The error of a request of `pyiceberg` to the object store of a table; None if the error is not the store's."""
+    is_of_table = not isinstance(error, OSError) or isinstance(error, (FileNotFoundError, PermissionError))
+    if is_of_table or isinstance(place.folder, Path):
+        return None
+    return place.folder.failed(REQUEST.sub("", redacted(catalog.name, str(error))))
 
 
 def _add_once(
@@ -295,7 +308,7 @@ def _add_once(
     If it is unknown whether the catalogue has carried out a commit, the table is asked; a commit that is carried out
     late fails, or makes the next attempt fail.
 
-    Raises: CommitFailed, OSError, iceberg-catalog-failed
+    Raises: CommitFailed, OSError, iceberg-catalog-failed, store-failed
     """
     from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException  # noqa: PLC0415
 
@@ -317,8 +330,12 @@ def _add_once(
         except (CommitFailedException, CommitStateUnknownException) as error:
             failure = error
             time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 (writers that wait equally long meet again)
-        except (CommitFailed, OSError, WirebookError):
+        except (CommitFailed, WirebookError):
             raise
+        except OSError as error:
+            if (store_failure := _store_failure(catalog, place, error)) is None:
+                raise
+            raise store_failure from error
         except Exception as error:  # whatever a catalogue or `pyiceberg` has against this table
             raise CommitFailed(reason_of(catalog.name, error)) from error
     assert failure is not None

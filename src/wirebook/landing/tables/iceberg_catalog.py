@@ -46,6 +46,7 @@ __all__ = [
     "place_for",
     "place_of",
     "reason_of",
+    "redacted",
     "remember",
     "uri_of",
 ]
@@ -438,10 +439,16 @@ def _failed(name: str, error: Exception) -> WirebookError:
 
 def reason_of(name: str, error: Exception) -> str:
     """What an exception says, in a line without secrets of the catalogue."""
-    text = re.sub(r"(?<=://)[^/@\s]*@", "", str(error))
+    text = f"{type(error).__name__}: {redacted(name, str(error))}"
+    return " ".join(text.split())[:MAX_REASON].removesuffix(":")
+
+
+def redacted(name: str, text: str) -> str:
+    """A text without secrets of the catalogue."""
+    text = re.sub(r"(?<=://)[^/@\s]*@", "", text)
     for secret in _secrets(_configured(name) or {}):
         text = text.replace(secret, "...")
-    return " ".join(f"{type(error).__name__}: {text}".split())[:MAX_REASON].removesuffix(":")
+    return text
 
 
 def _secrets(settings: Mapping[str, Any], *, is_secret: bool = False) -> Iterator[str]:
