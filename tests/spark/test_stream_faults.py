@@ -10,13 +10,14 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from brokers import NatsServer
-from killing.rows import landed_rows
+from killing.rows import ICEBERG_URI, landed_rows, target_options
+from killing.sources import STREAMED, Source, source_of
 
 from tests.brokers.faulty_store import Fault, FaultyStore, faulty_store
 from tests.disks import fill, mounted_disk
@@ -27,6 +28,8 @@ from tests.spark.test_jetstream import Plants, with_jetstream
 from wirebook.landing.stores.locations import location_of
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.xdist_group("servers")]
+COMMITS = {"delta": "/_delta_log/", "iceberg": "/metadata/"}
+"""What the paths have in common that a commit of a table format writes to."""
 
 
 @pytest.fixture
@@ -42,51 +45,74 @@ def store(s3: str) -> Iterator[FaultyStore]:
         yield proxy
 
 
-def test_store_that_refuses_writes_for_a_while(plants: Plants, store: FaultyStore, bucket: str) -> None:
-    """Answers are lost and the store is away for seconds while a stream runs. Then it forbids to write: the stream ends
-    with one error, and the next one goes on."""
-    environment, to = CREDENTIALS | {"AWS_ENDPOINT_URL": store.url}, f"{bucket}/tables"
-    arguments = [*plants.arguments("--interval", "0", "--max-per-batch", "40"), "--format", "delta", "--to", to]
+@contextmanager
+def producing(source: Source) -> Iterator[None]:
+    """Send messages without pause during the block."""
     is_over = threading.Event()
 
     def produce() -> None:
         numbers = iter(range(10**6))
         while not is_over.wait(0.3):
-            plants.send([next(numbers) for _ in range(10)])
+            source.send([next(numbers) for _ in range(10)])
+
+    producer = threading.Thread(target=produce)
+    producer.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        producer.join()
+
+
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
+@pytest.mark.parametrize("source_name", ["jetstream", "kafka", "captured"])
+def test_store_that_refuses_writes_for_a_while(
+    store: FaultyStore,
+    tmp_path: Path,
+    bucket: str,
+    monkeypatch: pytest.MonkeyPatch,
+    source_name: str,
+    table_format: str,
+) -> None:
+    """Answers are lost, the store is away for seconds, and it refuses commits alone, while messages land. Then it
+    forbids to write: the command ends with one error, and the next one goes on."""
+    monkeypatch.setenv(ICEBERG_URI, f"sqlite:///{tmp_path}/iceberg.db")
+    environment, target = CREDENTIALS | {"AWS_ENDPOINT_URL": store.url}, location_of(f"{bucket}/tables")
 
     def more(stream: Watched, count: int) -> None:
         before = stream.read()
         stream.wait_for(lambda: stream.read() >= before + count)
 
-    producer = threading.Thread(target=produce)
-    producer.start()
-    try:
-        with started(environment, arguments) as process:
+    with source_of(source_name, tmp_path) as source:
+        options = ["--catalog", str(tmp_path / "catalogue.json"), *target_options(table_format, target), "--json"]
+        arguments = [*source.command(), *options]
+        endless = ["--max-per-batch", "40"] if source_name in STREAMED else ["--follow", "1s"]
+        with producing(source), started(environment, [*arguments, *endless]) as process:
             stream = Watched(process)
             more(stream, 40)
             store.fail(Fault(500, is_done=True, once=True))
             more(stream, 80)
             assert store.recover() > 10
-            store.fail(Fault(503, reads=True))
-            time.sleep(2)
-            assert store.recover() > 0
-            more(stream, 40)
+            for fault in (Fault(503, reads=True), Fault(503, path=COMMITS[table_format])):
+                store.fail(fault)
+                stream.wait_for(lambda: store.failed > 0)
+                time.sleep(2)
+                store.recover()
+                more(stream, 40)
             store.fail(Fault(403))
             assert process.wait(120) == 2
             assert store.recover() > 0
             notes = "".join(stream.notes)
-    finally:
-        is_over.set()
-        producer.join()
-    (error,) = (line for line in notes.splitlines() if "error: " in line)
-    assert "[store-failed]" in error
-    assert not own_tracebacks(notes)
-    assert "\tat " not in notes
-    assert CREDENTIALS["AWS_SECRET_ACCESS_KEY"] not in notes
-    run(environment, [*arguments, "--max-per-batch", "100000", "--available-now"])
-    rows = landed_rows("delta", location_of(to))
-    places = Counter((file, line) for _, file, line, _ in rows.elements())
-    assert places == {("nats:PLANTS", sequence): 1 for sequence in plants.acknowledged}
+        (error,) = (line for line in notes.splitlines() if "error: " in line)
+        assert "[store-failed]" in error
+        assert not own_tracebacks(notes)
+        assert "\tat " not in notes
+        assert CREDENTIALS["AWS_SECRET_ACCESS_KEY"] not in notes
+        run(environment, [*arguments, *source.rest()])
+        rows = landed_rows(table_format, target)
+        places = {(file, line) for _, file, line, _ in rows}
+        assert len(places) == rows.total() == source.acknowledged
+        assert source.missing(places) == 0
 
 
 def test_stream_waits_for_a_store_that_is_away(plants: Plants, store: FaultyStore, bucket: str) -> None:
