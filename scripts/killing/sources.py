@@ -453,7 +453,7 @@ CAPTURED = {
 
 
 @contextmanager
-def source_of(name: str, folder: Path, store: str | None) -> Iterator[Source]:
+def source_of(name: str, folder: Path, store: str | None = None) -> Iterator[Source]:
     """A running source with its catalogue in the folder. Segments of a gateway are in the store, if there is one."""
     with ExitStack() as stack:
         source: Source

@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 from brokers import NatsServer
-from killing.rows import ICEBERG_URI, landed_rows, target_options
+from killing.rows import landed_rows
 from killing.sources import STREAMED, Source, source_of
+from killing.stores import ICEBERG_URI, target_options
 
 from tests.brokers.faulty_store import Fault, FaultyStore, faulty_store
 from tests.disks import fill, mounted_disk
