@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -16,24 +15,25 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
-from measure import ROLES, Clock, memory_now
+from measure import Clock, memory_now
 from oracle import Void
 
 SECONDS: Final = 180
 """How long a stream may take to start, to land the next batch, and to end."""
+GATEWAY: Final = "gateway"
+"""The role of a gateway, beside those of a stream (`measure.ROLES`)."""
 
 
 class Query:
-    """A stream that runs, and the batches that it has printed. A `gateway` counts as a part of its driver."""
+    """A stream that runs, and the batches that it has printed. Its CPU time includes that of its `gateway`."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], errors: Path, gateway: subprocess.Popen[bytes] | None = None
     ) -> None:
         self.batches: list[dict[str, Any]] = []
         self.memory: list[tuple[float, dict[str, int]]] = []
-        self._process, self._errors = process, errors
-        self._pids = [process.pid, *([gateway.pid] if gateway else [])]
-        self._clocks = [Clock(pid) for pid in self._pids]
+        self._process, self._errors, self._gateway = process, errors, gateway
+        self._clocks = [Clock(process.pid), *([Clock(gateway.pid)] if gateway else [])]
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -71,8 +71,10 @@ class Query:
         def sample() -> None:
             done.wait(after)
             while not done.wait(every):
-                sizes = sum((Counter(memory_now(pid)) for pid in self._pids), Counter())
-                self.memory.append((time.monotonic() - started, dict(sizes)))
+                sizes = memory_now(self._process.pid)
+                if self._gateway:
+                    sizes[GATEWAY] = sum(memory_now(self._gateway.pid).values())
+                self.memory.append((time.monotonic() - started, sizes))
 
         thread = threading.Thread(target=sample)
         thread.start()
@@ -152,7 +154,7 @@ def growth(samples: list[tuple[float, dict[str, int]]]) -> dict[str, tuple[float
     late = [sample for sample in samples if sample[0] >= end / 2]
     moments = [moment for moment, _ in late]
     middle, figures = mean(moments), {}
-    for role in ROLES:
+    for role in samples[0][1]:
         sizes = [size[role] for _, size in late]
         average = mean(sizes)
         products = [(moment - middle) * (size - average) for moment, size in zip(moments, sizes, strict=True)]

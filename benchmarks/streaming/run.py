@@ -33,7 +33,7 @@ import numpy as np
 import traffic
 from gateways import Amqp, Http, Mqtt
 from landed import check_landed, latencies
-from measure import in_turn
+from measure import ROLES, in_turn
 from oracle import Void
 from query import Query, ended, growth, sustained
 from sources import JetStream, Kafka, Source, catalogue, fill, send_for
@@ -55,7 +55,7 @@ FORMS = {"jsonl": "files of JSON Lines", "parquet": "files of Parquet"}
 OVER_FILES = 0.6  # at least, for the source with goals
 LATENCY = 2.0  # seconds at most, for it
 WITH_GOALS = Kafka.name
-GROWTH = 0.1  # of the memory of driver and workers, at most, from the middle of the run to its end
+GROWTH = 0.1  # of the memory of driver, workers and gateway, at most, from the middle of the run to its end
 MIB = 1 << 20
 FILES = 4  # files are landed several times, with a quarter of the messages
 FEWER = 10  # a gateway, which is slower than a stream, gets a tenth of the messages
@@ -192,19 +192,24 @@ def steady(bench: Bench, sources: list[str]) -> None:
     heads = ("from", "messages/s", "reached", "landed", "batches", "batch s p50", "p95", "latency s p50", "p95", "goal")
     print_table((*heads, "", "load"), rows, title=f"latency at half of the rate, for {bench.minutes:g} min")
     print()
-    print_table(("from", "driver", "Java", "workers", "", "load"), sizes, title="MiB in memory (and more each minute)")
+    print_table(
+        ("from", "driver", "Java", "workers", "gateway", "", "load"),
+        sizes,
+        title="MiB in memory (and more each minute)",
+    )
     print()
 
 
 def _memory_row(bench: Bench, name: str, query: Query) -> tuple[str, ...]:
-    """The memory by role; flat if that of driver and workers has not grown. Java's has a limit."""
+    """The memory by role; flat if that of driver, workers and gateway has not grown. Java's has a limit."""
     sizes = growth(query.memory)
     half = bench.minutes / 2
-    flat = all(slope * half <= GROWTH * size for size, slope in (sizes["driver"], sizes["workers"]))
+    flat = all(slope * half <= GROWTH * size for role, (size, slope) in sizes.items() if role != "java")
     values = {role: size for role, (size, _) in sizes.items()}
     slopes = {f"{role}_slope": slope for role, (_, slope) in sizes.items()}
     bench.add("memory", name, minutes=bench.minutes, met=flat, **values, **slopes)
-    shown = (f"{size / MIB:,.0f} ({slope / MIB:+.2f})" for size, slope in sizes.values())
+    shown = [f"{size / MIB:,.0f} ({slope / MIB:+.2f})" for size, slope in sizes.values()]
+    shown += [""] * (len(ROLES) + 1 - len(shown))  # no gateway
     return (name, *shown, "flat" if flat else "GROWS", load_average())
 
 
