@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -189,14 +190,14 @@ def test_server_and_gateway_verify_each_other(tmp_path: Path) -> None:
         only_authority = {"WIREBOOK_OVENS_CAFILE": environment["WIREBOOK_OVENS_CAFILE"]}
         for variables, reason in (
             ({}, "certificate verify failed: unable to get local issuer"),
-            (only_authority, "certificate required"),
+            (only_authority, "certificate required|Connection lost"),  # after the handshake of TLS 1.3
         ):
             with gateway(catalog, folder, *ARGUMENTS, env=variables) as process:
                 line = wait_for_note(process, "receiving")
                 assert line.startswith("/endpoints/ovens: not receiving: ")
-                assert reason in line, line
+                assert re.search(reason, line), line
                 code, rest = process.stop()
-                assert (code, rest.count("\n")) == (0, 1), rest
+                assert code == 0, rest
         with gateway(catalog, folder, *ARGUMENTS, env=environment) as process:
             wait_for_note(process, f"receiving 'ovens.>' from localhost:{server.port}")
             bodies = [f"{number}." + "x" * random.choice((1, 40_000)) for number in range(300)]

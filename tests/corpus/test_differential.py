@@ -12,7 +12,7 @@ from wirebook.catalog import Catalog
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "corpus"
 CATALOGUES = sorted((*SHARED.glob("production/*.json"), *SHARED.glob("spec-scenarios/*.json")))
-MESSAGES = 60
+MESSAGES = 30
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.name.partition(".")[0])

@@ -59,29 +59,37 @@ def run(environment: Mapping[str, str], arguments: list[str], code: int = 0) -> 
     return [json.loads(line) for line in out.splitlines()], err
 
 
-def kill_while_producing(
-    arguments: list[str], produce: Callable[[], None], kills: int, environment: Mapping[str, str] | None = None
-) -> None:
-    """Start a stream and kill its driver at a random moment, so many times, while `produce` is called again and
-    again."""
-    dice, is_over = random.Random(time.time_ns()), threading.Event()
+@contextmanager
+def producing(produce: Callable[[], object], pause: float) -> Iterator[None]:
+    """Call `produce` again and again during the block, with a pause (seconds) before each call."""
+    is_over = threading.Event()
 
     def produce_all() -> None:
-        while not is_over.wait(0.05):
+        while not is_over.wait(pause):
             produce()
 
     producer = threading.Thread(target=produce_all)
     producer.start()
     try:
+        yield
+    finally:
+        is_over.set()
+        producer.join()
+
+
+def kill_while_producing(
+    arguments: list[str], produce: Callable[[], None], kills: int, environment: Mapping[str, str] | None = None
+) -> None:
+    """Start a stream and kill its driver at a random moment, so many times, while `produce` is called again and
+    again."""
+    dice = random.Random(time.time_ns())
+    with producing(produce, 0.05):
         for _ in range(kills):
             with started(environment or {}, arguments) as process:
                 stream = Watched(process)
                 stream.wait_for(lambda s=stream: any(note.startswith("streaming") for note in s.notes))
                 time.sleep(dice.uniform(0, 8))
                 process.kill()
-    finally:
-        is_over.set()
-        producer.join()
 
 
 class Watched:

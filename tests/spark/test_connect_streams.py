@@ -54,6 +54,7 @@ def wait_until(condition: Callable[[], bool], stream: Watched) -> None:
 # -- Kafka ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.faults
 def test_runs_continue_where_the_target_says(kafka: KafkaBroker, connect: dict[str, str], tmp_path: Path) -> None:
     topic = Topic(kafka, tmp_path)
     topic.send_events(range(100))
@@ -91,6 +92,7 @@ def test_position_is_that_of_runs_without_spark_connect(
     topic.check_landed()
 
 
+@pytest.mark.faults
 def test_new_stream_from_the_latest_keeps_its_start(
     kafka: KafkaBroker, connect: dict[str, str], tmp_path: Path
 ) -> None:
@@ -144,6 +146,7 @@ def test_transactions_leave_no_gaps(kafka: KafkaBroker, connect: dict[str, str],
     assert [row["n"] for row in sorted(topic.rows("g__seen"), key=lambda row: row["_line"])] == [0, 2, 3, 4]
 
 
+@pytest.mark.faults
 def test_smallest_batch_and_one_partition_of_a_topic(
     kafka: KafkaBroker, connect: dict[str, str], tmp_path: Path
 ) -> None:

@@ -361,6 +361,7 @@ def test_stream_begins_where_a_kill_left_unfinished_offsets(plants: Plants, one_
     plants.check_landed()
 
 
+@pytest.mark.faults
 def test_batches_ask_no_process_for_links_of_the_checkpoint(plants: Plants, tmp_path: Path) -> None:
     """Hadoop's default for a folder runs `readlink` sixteen times a batch, also if it is named by a path."""
     program, calls = tmp_path / "programs" / "readlink", tmp_path / "calls"

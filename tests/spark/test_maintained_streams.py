@@ -9,11 +9,9 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ from killing.rows import landed_rows
 from killing.stores import ICEBERG_URI, target_options
 
 from tests.landing.s3 import write_old_object
-from tests.spark.stream_commands import Watched, started
+from tests.spark.stream_commands import Watched, producing, started
 from tests.spark.test_jetstream import Plants
 from wirebook.landing.stores.locations import Location, files_in, location_of
 
@@ -52,24 +50,6 @@ def plants(tmp_path: Path) -> Iterator[Plants]:
     server = NatsServer("--jetstream", "--store_dir", str(tmp_path / "jetstream"))
     yield Plants(server, tmp_path)
     server.kill()
-
-
-@contextmanager
-def producing(plants: Plants) -> Iterator[None]:
-    """Send messages all the time."""
-    is_over, numbers = threading.Event(), itertools.count()
-
-    def produce() -> None:
-        while not is_over.wait(0.2):
-            plants.send([next(numbers) for _ in range(5)])
-
-    producer = threading.Thread(target=produce)
-    producer.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        producer.join()
 
 
 @dataclass
@@ -117,7 +97,8 @@ def test_maintenance_beside_a_stream_loses_and_disturbs_nothing(
     done, left = Counter[str](), list[Location]()
     with started(one_java, plants.arguments("--interval", "0", *lake.options)) as process:
         stream = Watched(process)
-        with producing(plants):
+        numbers = itertools.count()
+        with producing(lambda: plants.send([next(numbers) for _ in range(5)]), 0.2):
             stream.wait_for(lambda: stream.read() >= 20)
             while len(left) < TIMES or (lake.table_format == "iceberg" and done["expired"] < TIMES):
                 before = len(stream.batches)

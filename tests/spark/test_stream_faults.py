@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import signal
-import threading
 import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from brokers import NatsServer
 from killing.rows import landed_rows
-from killing.sources import STREAMED, Source, source_of
+from killing.sources import STREAMED, source_of
 from killing.stores import ICEBERG_URI, target_options
 
 from tests.brokers.faulty_store import Fault, FaultyStore, faulty_store
 from tests.disks import fill, mounted_disk
 from tests.landing.s3 import CREDENTIALS
 from tests.spark.hostile import HOSTILE
-from tests.spark.stream_commands import SECONDS, Watched, own_tracebacks, run, started
+from tests.spark.stream_commands import SECONDS, Watched, own_tracebacks, producing, run, started
 from tests.spark.test_jetstream import Plants, with_jetstream
 from wirebook.landing.stores.locations import location_of
 
@@ -44,25 +44,6 @@ def plants(tmp_path: Path) -> Iterator[Plants]:
 def store(s3: str) -> Iterator[FaultyStore]:
     with faulty_store(s3) as proxy:
         yield proxy
-
-
-@contextmanager
-def producing(source: Source) -> Iterator[None]:
-    """Send messages without pause during the block."""
-    is_over = threading.Event()
-
-    def produce() -> None:
-        numbers = iter(range(10**6))
-        while not is_over.wait(0.3):
-            source.send([next(numbers) for _ in range(10)])
-
-    producer = threading.Thread(target=produce)
-    producer.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        producer.join()
 
 
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
@@ -88,7 +69,9 @@ def test_store_that_refuses_writes_for_a_while(
         options = ["--catalog", str(tmp_path / "catalogue.json"), *target_options(table_format, target), "--json"]
         arguments = [*source.command(), *options]
         endless = ["--max-per-batch", "40"] if source_name in STREAMED else ["--follow", "1s"]
-        with producing(source), started(environment, [*arguments, *endless]) as process:
+        numbers = itertools.count()
+        sending = producing(lambda: source.send([next(numbers) for _ in range(10)]), 0.3)
+        with sending, started(environment, [*arguments, *endless]) as process:
             stream = Watched(process)
             more(stream, 40)
             store.fail(Fault(500, is_done=True, once=True))
