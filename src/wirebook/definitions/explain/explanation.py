@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
@@ -122,10 +121,6 @@ class Explainer:
         self.selector = selector
         self.schema_of = schema_of
 
-    @cached_property
-    def definitions(self) -> dict[str, Definition]:
-        return {definition.xid: definition for definition in self.selector.definitions}
-
     def explain(self, received: Received, endpoint: str | None = None) -> Explanation:
         """Match and explain a message. `endpoint` (an XID) takes precedence over the endpoint of the record."""
         return self.explain_outcome(self.selector.select(received, endpoint), endpoint)
@@ -210,7 +205,7 @@ class Explainer:
         event_types = self.selector.event_types
         types = event_types.of(views)
         same = event_types.same(types, views[0].protocol, scope.members)
-        near = [self.definitions[near_miss.definition] for near_miss in outcome.near]
+        near = [self.selector.by_xid[near_miss.definition] for near_miss in outcome.near]
         if not same and not near:
             return ()
         similar = (definition for view in views for definition in event_types.similar(view, scope.members))
