@@ -197,7 +197,9 @@ def test_server_and_gateway_verify_each_other(tmp_path: Path) -> None:
                 assert line.startswith("/endpoints/ovens: not receiving: ")
                 assert re.search(reason, line), line
                 code, rest = process.stop()
+                *notes, _ = rest.splitlines()
                 assert code == 0, rest
+                assert all("not receiving" in note for note in notes), rest
         with gateway(catalog, folder, *ARGUMENTS, env=environment) as process:
             wait_for_note(process, f"receiving 'ovens.>' from localhost:{server.port}")
             bodies = [f"{number}." + "x" * random.choice((1, 40_000)) for number in range(300)]
