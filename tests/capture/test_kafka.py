@@ -58,6 +58,12 @@ def catalog_of(servers: str, folder: Path, **options: Any) -> Path:
     return write_catalog(folder, {"rides": {"usage": ["consumer"], "protocol": "KAFKA", "protocoloptions": options}})
 
 
+def producer_in_order(servers: str) -> Producer:
+    """A producer that keeps the order of messages, also when it sends some of them again: a new topic can refuse the first
+    ones."""
+    return Producer({"bootstrap.servers": servers, "enable.idempotence": True})
+
+
 def committed(servers: str, group: str) -> int:
     """The committed offsets of all partitions."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
@@ -68,7 +74,7 @@ def committed(servers: str, group: str) -> int:
 
 
 def test_records_are_captured_unchanged_and_committed(servers: str, tmp_path: Path) -> None:
-    producer, folder = Producer({"bootstrap.servers": servers}), tmp_path / "to"
+    producer, folder = producer_in_order(servers), tmp_path / "to"
     headers: list[tuple[str, str | bytes | None]] = [("n", b"2"), ("n", b"1"), ("null", None), ("raw", b"\xff")]
     producer.produce("rides", b"\x00\xff", b"k1", headers=headers, partition=0, timestamp=1_700_000_000_123)
     producer.produce("rides", None, b"k1", partition=0)
@@ -99,7 +105,7 @@ def test_records_are_captured_unchanged_and_committed(servers: str, tmp_path: Pa
 def test_full_memory_stops_reading(servers: str, tmp_path: Path) -> None:
     """Nothing can be written: the gateway reads as much as fits `--memory`, and the broker keeps the rest."""
     metrics, folder = f"127.0.0.1:{free_port()}", tmp_path / "to"
-    producer = Producer({"bootstrap.servers": servers})
+    producer = producer_in_order(servers)
     for number in range(1500):
         producer.produce("rides", str(number).encode() + b"x" * 20_000, partition=0)
         producer.poll(0)

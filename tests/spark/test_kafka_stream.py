@@ -54,7 +54,8 @@ class Topic:
         self.kafka, self.target, self.catalogue = kafka, folder / "tables", folder / "catalogue.json"
         self.acknowledged: dict[tuple[str, int], Message] = {}
         self.write_catalogue({"seen": SEEN}, **options)
-        self._producer = Producer({"bootstrap.servers": kafka.plain, "linger.ms": 1, "log_level": 0})
+        settings = {"bootstrap.servers": kafka.plain, "linger.ms": 1, "log_level": 0}
+        self._producer = Producer(settings | {"enable.idempotence": True})  # keeps the order, also of what is sent again
         admin = AdminClient({"bootstrap.servers": kafka.plain})
         admin.create_topics([NewTopic(self.name, 2, 1)])[self.name].result()
 
