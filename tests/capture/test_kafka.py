@@ -59,8 +59,7 @@ def catalog_of(servers: str, folder: Path, **options: Any) -> Path:
 
 
 def producer_in_order(servers: str) -> Producer:
-    """A producer that keeps the order of messages, also when it sends some of them again: a new topic can refuse the first
-    ones."""
+    """A producer that keeps the order of messages, also when it sends some again because the topic was too new."""
     return Producer({"bootstrap.servers": servers, "enable.idempotence": True})
 
 

@@ -221,7 +221,7 @@ def messages_near(catalog: Catalog, seed: int, rounds: int = 2) -> list[Message]
     return near
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(catalogues(), st.integers(0, 2**32))
 def test_random_messages_have_the_same_rows_by_columns_and_by_reference(document: Document, seed: int) -> None:
     catalog = Catalog.load(document)
@@ -454,7 +454,7 @@ def test_uris_are_checked_as_the_reference_does(type_: str, value: str) -> None:
 # -- dead letters ---------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(catalogues(), catalogues(), st.integers(0, 2**32))
 def test_messages_of_another_catalogue_have_the_same_dead_letters(own: Document, other: Document, seed: int) -> None:
     """Problems and near misses of messages that hardly any definition fits, more of them than caches remember."""

@@ -269,7 +269,7 @@ BATCH = st.tuples(st.lists(PART, min_size=1, max_size=4), st.randoms(use_true_ra
 
 
 @given(st.lists(BATCH, min_size=1, max_size=4), st.sampled_from([1, 30, 60, 150, 400]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_same_events_land_as_in_a_model(batches: Any, window: int) -> None:
     """Events of several partitions and batches, of which each begins where the one before it ended."""
     with TemporaryDirectory() as folder:

@@ -77,6 +77,7 @@ def test_runs_continue_where_the_target_says(kafka: KafkaBroker, connect: dict[s
     topic.check_landed()
 
 
+@pytest.mark.faults
 def test_position_is_that_of_runs_without_spark_connect(
     kafka: KafkaBroker, connect: dict[str, str], kafka_java: dict[str, str], tmp_path: Path
 ) -> None:
@@ -119,6 +120,7 @@ def test_new_stream_from_the_latest_keeps_its_start(
     assert (recorded["lag"], recorded["position"]) == (0, {topic.name: {"0": 12, "1": 12}})
 
 
+@pytest.mark.faults
 def test_transactions_leave_no_gaps(kafka: KafkaBroker, connect: dict[str, str], tmp_path: Path) -> None:
     """Aborted transactions are not read, and one that goes on is read when it has ended."""
     topic = Topic(kafka, tmp_path)

@@ -130,6 +130,7 @@ def plants(server: NatsServer, tmp_path: Path) -> Plants:
     return Plants(server, tmp_path)
 
 
+@pytest.mark.faults
 def test_endpoints_of_other_subjects_of_a_stream_land_into_the_same_tables(
     plants: Plants, one_java: dict[str, str]
 ) -> None:

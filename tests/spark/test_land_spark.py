@@ -197,6 +197,7 @@ def test_worker_fault_is_one_line(folder: Path) -> None:
     ]
 
 
+@pytest.mark.faults
 def test_spark_submit_lands_on_its_own_session(folder: Path) -> None:
     (folder / "job.py").write_text(SUBMITTED)
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
