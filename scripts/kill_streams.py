@@ -40,6 +40,8 @@ from wirebook.landing.stores.locations import Location, location_of
 
 SECONDS = 240
 """How long a command may take to start or to end."""
+LAST_SECONDS = 1800
+"""How long the last run may take: it lands everything that killed runs left, on a machine that may be busy."""
 PROGRAM = "from wirebook.cli import main; main()"
 BATCHES = (0, 0, 1, 2, 4)
 """How many batches a stream lands before some of it is killed."""
@@ -155,7 +157,7 @@ class Run:
         """Land the rest; returns the number of messages that landed."""
         last = self._start(*self._source.rest())
         try:
-            code = last.wait(SECONDS)
+            code = last.wait(LAST_SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(last.pid, signal.SIGKILL)
             raise SystemExit(f"the last run did not end:\n{self._error.read_text()[-5000:]}") from None
