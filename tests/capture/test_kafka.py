@@ -136,7 +136,8 @@ def test_unreachable_broker_is_noted_once(tmp_path: Path) -> None:
 
 @pytest.mark.faults
 def test_each_outage_is_noted_once(kafka: KafkaBroker, servers: str, tmp_path: Path) -> None:
-    """The gateway is ready again when the broker is back, also if no message arrives."""
+    """The gateway is ready again when the broker is back, also if no message arrives. It says
+    `receiving again`, or names the partitions if the broker was away for so long that they were assigned anew."""
     metrics, folder = f"127.0.0.1:{free_port()}", tmp_path / "to"
 
     def is_ready() -> bool:
@@ -154,8 +155,9 @@ def test_each_outage_is_noted_once(kafka: KafkaBroker, servers: str, tmp_path: P
             finally:
                 kafka.start()
             notes = [""]
-            while "receiving again" not in notes[-1]:
+            while ": receiving " not in notes[-1]:
                 notes.append(process.process.stderr.readline())
+                assert notes[-1], "the gateway ended"
             assert len([note for note in notes if "brokers are down; trying again" in note]) == 1
             assert len([note for note in notes if "connection failed" in note]) == 1
             wait_until(is_ready)

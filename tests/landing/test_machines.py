@@ -29,6 +29,7 @@ from wirebook.landing.stores.locations import location_of
 
 pytestmark = [pytest.mark.faults, pytest.mark.xdist_group("servers")]
 
+CATALOGUE_VARIABLE = "PYICEBERG_CATALOG__LAKE__URI"
 UNSHARE = ("unshare", *(() if os.geteuid() == 0 else ("--map-root-user",)), "--uts", "--pid", "--fork", "--kill-child")
 BOOT = """
 hostname "$1"
@@ -84,7 +85,7 @@ class Lake:
 
         places = Counter[tuple[str, int]]()
         settings = {"s3.endpoint": os.environ["AWS_ENDPOINT_URL"], "s3.region": os.environ["AWS_REGION"]}
-        catalog = load_catalog("lake", **settings)
+        catalog = load_catalog("lake", uri=os.environ[CATALOGUE_VARIABLE], **settings)  # PyIceberg reads variables once
         for name in catalog.list_tables(self.namespace):
             rows = catalog.load_table(name).scan(selected_fields=("_source_file", "_line")).to_arrow()
             places.update(zip(rows["_source_file"].to_pylist(), rows["_line"].to_pylist(), strict=True))
@@ -100,7 +101,7 @@ def lake(request: pytest.FixtureRequest, bucket: str, tmp_path: Path, monkeypatc
         pytest.skip(f"needs namespaces of host names and processes: {permitted.stderr.decode().strip()}")
     if request.param == "delta":
         return Lake(bucket, tmp_path, None)
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", request.getfixturevalue("rest"))
+    monkeypatch.setenv(CATALOGUE_VARIABLE, request.getfixturevalue("rest"))
     return Lake(bucket, tmp_path, f"machines.{bucket.rpartition('/')[2]}")
 
 
