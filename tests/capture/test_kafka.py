@@ -136,7 +136,7 @@ def test_unreachable_broker_is_noted_once(tmp_path: Path) -> None:
 
 @pytest.mark.faults
 def test_each_outage_is_noted_once(kafka: KafkaBroker, servers: str, tmp_path: Path) -> None:
-    """The gateway is ready again when the broker is back, also if no message arrives. It says
+    """The gateway is ready again when the broker is back, also if no message arrives. Its note is
     `receiving again`, or names the partitions if the broker was away for so long that they were assigned anew."""
     metrics, folder = f"127.0.0.1:{free_port()}", tmp_path / "to"
 

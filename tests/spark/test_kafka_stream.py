@@ -55,9 +55,8 @@ class Topic:
         self.acknowledged: dict[tuple[str, int], Message] = {}
         self.write_catalogue({"seen": SEEN}, **options)
         settings = {"bootstrap.servers": kafka.plain, "linger.ms": 1, "log_level": 0}
-        self._producer = Producer(
-            settings | {"enable.idempotence": True}
-        )  # keeps the order, also of what is sent again
+        settings["enable.idempotence"] = True  # keeps the order, also if some are sent again
+        self._producer = Producer(settings)
         admin = AdminClient({"bootstrap.servers": kafka.plain})
         admin.create_topics([NewTopic(self.name, 2, 1)])[self.name].result()
 
