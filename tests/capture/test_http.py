@@ -396,9 +396,8 @@ def test_killed_gateway_loses_nothing_that_it_wrote_to_a_store(
     try:
         for _ in range(KILLS):
             with gateway(catalog, folder, "--endpoint", "/endpoints/hooks", "--linger", "0.2") as process:
-                before = len(clients.acknowledged)
-                wait_until(lambda before=before: len(clients.acknowledged) > before)
-                time.sleep(random.uniform(0, 1.5))
+                time.sleep(random.uniform(0.5, 2))
+                wait_until(lambda: bool(clients.acknowledged))
                 process.process.kill()
     finally:
         clients.stop()
