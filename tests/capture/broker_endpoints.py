@@ -30,11 +30,9 @@ def mqtt_endpoint(folder: Path) -> Iterator[BrokerEndpoint]:
         endpoint = {"usage": ["subscriber"], "protocol": "MQTT/5.0", "protocoloptions": options}
 
         def send(bodies: list[str]) -> None:
-            client = publisher(broker.port)
-            for body in bodies:
-                client.publish("plants/1", body, 1).wait_for_publish(60)
-            client.disconnect()
-            client.loop_stop()
+            with publisher(broker.port) as client:
+                for body in bodies:
+                    client.publish("plants/1", body, 1).wait_for_publish(60)
 
         yield BrokerEndpoint(endpoint, "payload", send)
 

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import paho.mqtt.client as mqtt
 import pytest
 from brokers import MissingProgram, MosquittoBroker
 
@@ -20,3 +21,14 @@ def mosquitto(folder: Path, password: str | None = None, *, tls: bool = False) -
         yield broker
     finally:
         broker.stop()
+
+
+@contextlib.contextmanager
+def connected(client: mqtt.Client) -> Iterator[mqtt.Client]:
+    """A client whose thread ends with the test: one that is left connects again while other tests run."""
+    client.loop_start()
+    try:
+        yield client
+    finally:
+        client.disconnect()
+        client.loop_stop()

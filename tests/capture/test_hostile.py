@@ -160,16 +160,14 @@ def test_mqtt(tmp_path: Path) -> None:
         capture = Capture(tmp_path, endpoint, "payload")
         with capture.running() as process:
             wait_for_note(process, "receiving '")
-            client = publisher(broker.port)
-            for form in forms:
-                for number, body in enumerate(HOSTILE):
-                    client.publish(topics[number % len(topics)], body, 1, properties=form).wait_for_publish(60)
-                    capture.hostile.append(body)
-                valid = message(VALID[capture.landed])
-                client.publish("plants/p1", valid, 1, properties=properties(STRUCTURED)).wait_for_publish(60)
-                capture.landed += 1
-            client.disconnect()
-            client.loop_stop()
+            with publisher(broker.port) as client:
+                for form in forms:
+                    for number, body in enumerate(HOSTILE):
+                        client.publish(topics[number % len(topics)], body, 1, properties=form).wait_for_publish(60)
+                        capture.hostile.append(body)
+                    valid = message(VALID[capture.landed])
+                    client.publish("plants/p1", valid, 1, properties=properties(STRUCTURED)).wait_for_publish(60)
+                    capture.landed += 1
             assert is_accepted(broker.port, b"plants/p2")
             capture.hostile.append(b"{}")
             for topic in (b"", b"\xff", b"\xed\xa0\x80", b"a\x00", b"plants/+", b"#"):

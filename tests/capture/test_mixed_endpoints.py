@@ -89,11 +89,9 @@ class Senders:
             assert httpx.post(self._url, content=body, trust_env=False, timeout=60).status_code == 202
 
     def _mqtt(self, bodies: list[str]) -> None:
-        client = publisher(self.brokers["mqtt"].port)
-        for body in bodies:
-            client.publish("plants/1", body, 1).wait_for_publish(60)
-        client.disconnect()
-        client.loop_stop()
+        with publisher(self.brokers["mqtt"].port) as client:
+            for body in bodies:
+                client.publish("plants/1", body, 1).wait_for_publish(60)
 
     def _nats(self, bodies: list[str]) -> None:
         publish(self.brokers["nats"], *(("plants.1", body.encode()) for body in bodies))

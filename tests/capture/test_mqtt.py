@@ -3,6 +3,7 @@ the broker accepted."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import subprocess
@@ -32,7 +33,7 @@ from tests.capture.gateway import (
     wait_until,
     write_catalog,
 )
-from tests.capture.mosquitto import mosquitto
+from tests.capture.mosquitto import connected, mosquitto
 
 pytestmark = pytest.mark.xdist_group("mosquitto")
 VERSIONS = ["MQTT/3.1.1", "MQTT/5.0"]
@@ -54,7 +55,8 @@ def catalog_of(broker: MosquittoBroker, folder: Path, protocol: str, **options: 
 ARGUMENTS = ["--endpoint", "/endpoints/ovens", "--set", "plant=lund"]
 
 
-def publisher(port: int, protocol: str = "MQTT/5.0") -> mqtt.Client:
+@contextlib.contextmanager
+def publisher(port: int, protocol: str = "MQTT/5.0") -> Iterator[mqtt.Client]:
     """A client with a session: without one, messages of QoS 2 can be lost on their way to the broker."""
     is_v5 = protocol == "MQTT/5.0"
     client = mqtt.Client(
@@ -71,8 +73,8 @@ def publisher(port: int, protocol: str = "MQTT/5.0") -> mqtt.Client:
     client.connect(
         "127.0.0.1", port, clean_start=False if is_v5 else mqtt.MQTT_CLEAN_START_FIRST_ONLY, properties=properties
     )
-    client.loop_start()
-    return client
+    with connected(client):
+        yield client
 
 
 def lines_in(folder: Path) -> bytes:
@@ -93,12 +95,12 @@ def test_every_quality_of_service_is_captured_unchanged(broker: MosquittoBroker,
         properties.UserProperty = [("zone", "b"), ("zone", "a")]
     with gateway(catalog, folder, *ARGUMENTS) as process:
         wait_for_receiving(process)
-        client = publisher(broker.port, protocol)
-        for qos in (0, 1, 2):
-            client.publish(f"lund/{qos}", b"\x00\xff", qos, retain=qos == 1, properties=properties).wait_for_publish(60)
-        client.publish("malmo/1", b"not ours", 1).wait_for_publish(60)
+        with publisher(broker.port, protocol) as client:
+            for qos in (0, 1, 2):
+                sent = client.publish(f"lund/{qos}", b"\x00\xff", qos, retain=qos == 1, properties=properties)
+                sent.wait_for_publish(60)
+            client.publish("malmo/1", b"not ours", 1).wait_for_publish(60)
         wait_until(lambda: lines_in(folder).count(b"\n") == 3)
-        client.loop_stop()
         assert process.stop()[0] == 0
     records = captured(folder)
     assert [record.pop("topic") for record in records] == ["lund/0", "lund/1", "lund/2"]
@@ -134,11 +136,10 @@ def test_message_that_is_not_durable_is_not_acknowledged(
     try:
         running = GatewayProcess(process)
         wait_for_receiving(running)
-        client = publisher(broker.port, protocol)
         bodies = [f"{number}".rjust(100) for number in range(20)]
-        for body in bodies:
-            client.publish("lund/1", body, qos).wait_for_publish(60)
-        client.loop_stop()
+        with publisher(broker.port, protocol) as client:
+            for body in bodies:
+                client.publish("lund/1", body, qos).wait_for_publish(60)
         assert process.stderr
         while "cannot write a segment" not in (line := process.stderr.readline()):
             assert line, "the gateway ended"
@@ -162,10 +163,10 @@ def test_full_memory_stops_reading(broker: MosquittoBroker, tmp_path: Path, qos:
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
     try:
         wait_for_receiving(GatewayProcess(process))
-        client = publisher(broker.port)
-        for _ in range(500):
-            sent = client.publish("lund/1", b"x" * 20_000, qos)
-        sent.wait_for_publish(60)
+        with publisher(broker.port) as client:
+            for _ in range(500):
+                sent = client.publish("lund/1", b"x" * 20_000, qos)
+            sent.wait_for_publish(60)
 
         def pending() -> int:
             status: dict[str, Any] = httpx.get(f"http://{metrics}/readyz", trust_env=False).json()
@@ -174,7 +175,6 @@ def test_full_memory_stops_reading(broker: MosquittoBroker, tmp_path: Path, qos:
         wait_until(lambda: pending() > 1 << 20)
         time.sleep(0.5)
         assert pending() < (1 << 20) + 100_000
-        client.loop_stop()
     finally:
         process.kill()
         process.communicate()
@@ -185,7 +185,8 @@ class Publisher:
 
     def __init__(self, port: int, protocol: str) -> None:
         self.accepted, self.sent = set[str](), 0
-        self._client, self._stop = publisher(port, protocol), threading.Event()
+        self._publisher, self._stop = contextlib.ExitStack(), threading.Event()
+        self._client = self._publisher.enter_context(publisher(port, protocol))
         self._open: list[tuple[mqtt.MQTTMessageInfo, str]] = []
         self._thread = threading.Thread(target=self._publish)
         self._thread.start()
@@ -212,8 +213,7 @@ class Publisher:
     def stop(self) -> None:
         self._stop.set()
         self._thread.join()
-        self._client.disconnect()
-        self._client.loop_stop()
+        self._publisher.close()
 
 
 @pytest.mark.faults
@@ -275,14 +275,11 @@ def test_broker_is_verified_and_large_messages_pass_tls(tmp_path: Path) -> None:
             client = mqtt.Client(CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5)
             client.tls_set(str(broker.certificate))
             client.connect("localhost", broker.port)
-            client.loop_start()
-            sent = [
-                client.publish("lund/1", f"{number}." + "x" * random.choice((1, 40_000)), 1) for number in range(300)
-            ]
-            for info in sent:
-                info.wait_for_publish(60)
+            with connected(client):
+                bodies = [f"{number}." + "x" * random.choice((1, 40_000)) for number in range(300)]
+                for info in [client.publish("lund/1", body, 1) for body in bodies]:
+                    info.wait_for_publish(60)
             wait_until(lambda: lines_in(folder).count(b"\n") == 300)
-            client.loop_stop()
             process.stop()
     assert {int(record["payload"].split(".")[0]) for record in captured(folder)} == set(range(300))
 

@@ -24,6 +24,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from paho.mqtt.enums import CallbackAPIVersion
 
+from tests.capture.mosquitto import connected
 from wirebook.bindings import AnyMessage, HttpMessage, from_bytes
 from wirebook.catalog import Catalog
 from wirebook.cli.app import run
@@ -186,12 +187,14 @@ def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, q
     assert program
     with subprocess.Popen([program, "-c", settings], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as broker:
         try:
-            yield f"127.0.0.1:{port}", subscribed(port)
+            with subscribed(port) as got:
+                yield f"127.0.0.1:{port}", got
         finally:
             broker.kill()
 
 
-def subscribed(port: int) -> queue.Queue[Any]:
+@contextlib.contextmanager
+def subscribed(port: int) -> Iterator[queue.Queue[Any]]:
     got: queue.Queue[Any] = queue.Queue()
     ready = threading.Event()
     client = mqtt.Client(CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5)
@@ -204,9 +207,9 @@ def subscribed(port: int) -> queue.Queue[Any]:
             break
         time.sleep(0.1)
     client.subscribe("#", qos=1)
-    client.loop_start()
-    assert ready.wait(SECONDS)
-    return got
+    with connected(client):
+        assert ready.wait(SECONDS)
+        yield got
 
 
 @pytest.mark.parametrize(("text", "payload"), CASES)
