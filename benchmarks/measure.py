@@ -142,20 +142,22 @@ ROLES = ("driver", "java", "workers")
 
 
 def memory_now(root: int | None = None) -> dict[str, int]:
-    """Bytes in memory of this process, or of another one, and its descendants, by role. Shared pages count once (PSS)
-    if the kernel reports it."""
+    """Bytes in memory of this process, or of another one, and its descendants, by role.
+
+    If the kernel reports them, pages that a family shares count once, and pages of files, such as libraries, do not
+    count: how many of them belong to a process depends on which other programs run.
+    """
     total = dict.fromkeys(ROLES, 0)
     for pid, process in family(root).items():
         role = "driver" if pid == (root or os.getpid()) else "java" if process.command == "java" else "workers"
-        total[role] += _proportional(pid) or process.memory
+        total[role] += _anonymous(pid) or process.memory
     return total
 
 
-def _proportional(pid: int) -> int:
-    with suppress(OSError, ValueError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
+def _anonymous(pid: int) -> int:
+    with suppress(OSError):
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
     return 0
 
 

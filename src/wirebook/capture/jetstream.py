@@ -154,6 +154,12 @@ async def read_messages(
     async def receive(subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
         arrived.put_nowait((bytes(subject), bytes(reply), bytes(data), bytes(headers or b"")))
 
+    async def next_arrived() -> tuple[bytes, bytes, bytes, bytes]:
+        """Raises: TimeoutError"""
+        if arrived.empty():  # only then: a limit of time costs as much as all else that is done for a message
+            return await asyncio.wait_for(arrived.get(), IDLE_SECONDS)
+        return arrived.get_nowait()
+
     control, reader = NatsClient(), UnqueuedClient()
     reader.receive = receive
     async with _connected(servers, control), _connected(servers, reader):
@@ -177,7 +183,7 @@ async def read_messages(
                 place = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer.name}"
                 await reader.publish(place, json.dumps(request).encode(), inbox)
                 for _ in range(count):
-                    of_message, reply, data, headers = await asyncio.wait_for(arrived.get(), IDLE_SECONDS)
+                    of_message, reply, data, headers = await next_arrived()
                     if not reply:  # no message, but the state of the request
                         if not NOTHING_THERE.match(headers):
                             raise ServerAway(headers.decode("latin-1").strip().replace("\r\n", "; "))
