@@ -24,7 +24,7 @@ from tests.spark.shared_java import shared_java
 from wirebook.spark.jars import KAFKA, class_path, locked_jars
 
 # No test is timed. In CI the examples are the same each time; elsewhere they are new ones.
-settings.register_profile("wirebook", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("wirebook", deadline=None, max_examples=50, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("wirebook")
 
 # Java compiles fast instead of well: the tests run each piece of code a few times only.

@@ -1,17 +1,15 @@
-"""The documentation is true: what the code cites is there, generated pages are current, examples run and print that.
+"""The documentation is true: what the code cites is there, examples run and print that.
 
 How an example is written: tests/pages/fences.py. Every command that a page shows is one.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -115,21 +113,7 @@ def test_every_page_is_in_the_index() -> None:
     assert not [name_of(page) for page in PAGES if page.relative_to(DOCS).as_posix() not in index + "README.md"]
 
 
-# -- generated pages -----------------------------------------------------------------------------------------------
-
-
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_generator", ROOT / "scripts" / "docs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_generated_pages_are_current() -> None:
-    stale = [name_of(page) for page, text in generator().generated().items() if page.read_text() != text]
-    assert not stale, f"run: ./run docs   ({', '.join(stale)})"
+# -- the reference --------------------------------------------------------------------------------------------------
 
 
 def test_python_reference_has_the_public_functions() -> None:

@@ -27,9 +27,14 @@ def check_landed(to: Path, sent: Counter[str | None]) -> None:
     if rows != sent:
         raise Void(f"{sent.total()} messages were sent, and {sum(rows.values())} rows have landed")
     files = sorted({file for table in tables for file in (*table.files, *table.staged_files)})
-    places = [pq.read_table(str(file), columns=["_file", "_line"], partitioning=None) for file in files]
+    places = [_places(str(file)) for file in files]
     if (distinct := pa.concat_tables(places).group_by(["_file", "_line"]).aggregate([]).num_rows) != sent.total():
         raise Void(f"{sent.total()} messages were sent, and {distinct} different ones have landed")
+
+
+def _places(file: str) -> pa.Table:
+    with pq.ParquetFile(file) as parquet:
+        return parquet.read(["_file", "_line"])
 
 
 def latencies(to: Path, since: float) -> npt.NDArray[np.float64]:
@@ -43,8 +48,7 @@ def _latencies(to: Path, since: float) -> Iterator[npt.NDArray[np.float64]]:
         actions = map(orjson.loads, commit.read_bytes().splitlines())
         files = [unquote(action["add"]["path"]) for action in actions if "add" in action]
         for file in files if committed > since else ():
-            path = commit.parents[1] / file
-            if "ce_time" in pq.read_schema(path).names:
-                times = pq.read_table(path, columns=["ce_time"], partitioning=None)["ce_time"]
-                sent = times.cast(pa.int64()).to_numpy() / 1e6
-                yield committed - sent[sent > since]
+            with pq.ParquetFile(commit.parents[1] / file) as parquet:
+                if "ce_time" in parquet.schema_arrow.names:
+                    sent = parquet.read(["ce_time"])["ce_time"].cast(pa.int64()).to_numpy() / 1e6
+                    yield committed - sent[sent > since]

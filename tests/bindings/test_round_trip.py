@@ -251,7 +251,7 @@ def odd_lines(draw: st.DrawFn) -> bytes:
     return line[: draw(st.integers(0, len(line)))] if draw(st.integers(0, 9)) == 0 else line
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(st.lists(odd_lines(), max_size=4))
 def test_decode_records_agrees_with_parse_record(lines: list[bytes]) -> None:
     for line, record in zip(lines, decode_records(lines), strict=True):

@@ -106,7 +106,7 @@ def loaded(path: Path) -> tuple[Catalog, list[tuple[Definition, Way]]]:
     return catalog, ways
 
 
-@settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_context_is_read_back_or_rejected(shared: Path, data: st.DataObject) -> None:
     """Whatever the texts are: what is built says them, and nothing else stops it than what they are."""

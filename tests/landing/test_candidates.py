@@ -44,7 +44,7 @@ def record(slots: dict[str, str | None]) -> bytes:
     return orjson.dumps({"protocol": "KAFKA", "headers": headers, "value": "{}", "key": slots.get("key")})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(SLOTS, min_size=1, max_size=20), st.lists(MESSAGES, min_size=1, max_size=20), st.data())
 def test_candidates_are_those_of_the_index(
     declared: list[dict[str, str]], messages: list[dict[str, str | None]], data: st.DataObject

@@ -383,7 +383,7 @@ POINTS = ("file 1", "file 3", "before overwrite", "after overwrite", "before app
     ("shop", "point"),
     [
         *(("tmp_path", point) for point in POINTS),
-        *(pytest.param("bucket", point, marks=SERVERS) for point in POINTS[2:4]),
+        *(pytest.param("bucket", point, marks=(SERVERS, pytest.mark.faults)) for point in POINTS[2:4]),
     ],
     indirect=["shop"],
 )

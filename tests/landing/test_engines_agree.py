@@ -433,7 +433,7 @@ def test_unescaped_uri_matches_the_most_specific_definition() -> None:
     }
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=700, deadline=None)
 @given(st.sampled_from(sorted(TYPE_PATTERNS)), st.text("a1:/?#[]@%-+._0TZt\n é", max_size=12))
 def test_values_that_columns_accept_are_of_the_type(type_: str, value: str) -> None:
     if match_substring_regex(pa.array([value]), TYPE_PATTERNS[type_])[0].as_py():

@@ -140,13 +140,13 @@ def batches(draw: st.DrawFn) -> pa.RecordBatch:
     return batch.slice(draw(st.integers(0, count)))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(batches())
 def test_random_columns_have_the_same_rows_by_columns_and_by_reference(engines: Engines, batch: pa.RecordBatch) -> None:
     agree(engines, batch)
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(batches())
 def test_lines_of_random_records_are_those_of_the_reference(batch: pa.RecordBatch) -> None:
     records = [parsed.wire for parsed in read_parquet_batch(batch)]

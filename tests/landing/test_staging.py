@@ -44,7 +44,7 @@ def encoded(rows: pa.Table) -> pa.Table:
     return encode_rows(rows, tables, definitions, STAGED_SCHEMA)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(tables())
 def test_staged_rows_are_decoded_without_loss(rows: pa.Table) -> None:
     staged = encoded(rows)
@@ -92,7 +92,7 @@ def text_of(row: dict[str, Any]) -> str:
     return orjson.dumps(members, option=orjson.OPT_UTC_Z).decode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(tables(), st.integers(0, 1))
 def test_text_of_a_row_is_that_of_its_values(rows: pa.Table, first: int) -> None:
     texts = json_objects(rows.slice(first)).to_pylist()

@@ -35,7 +35,7 @@ def received(draw: st.DrawFn, declared: Sequence[Segments]) -> str:
     return "/".join(segments + draw(st.sampled_from(([], [], [], ["p1"]))))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data(), st.lists(st.tuples(DECLARED, st.sampled_from(TYPES)), min_size=1, max_size=12))
 def test_values_of_a_class_match_and_vote_alike(data: st.DataObject, declared: list[tuple[Segments, str]]) -> None:
     values = data.draw(st.lists(received([path for path, _ in declared]), max_size=20))

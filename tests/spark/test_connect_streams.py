@@ -168,6 +168,7 @@ def test_smallest_batch_and_one_partition_of_a_topic(
     assert f"the topic '{topic.name}' has no partition 7 [unknown-topic]" in err
 
 
+@pytest.mark.faults
 def test_sasl_ssl_for_the_client_and_the_workers(kafka: KafkaBroker, connect: dict[str, str], tmp_path: Path) -> None:
     authorization = [{"type": "SASL", "mechanism": "SCRAM-SHA-512"}]
     topic = Topic(kafka, tmp_path, endpoints=[{"bootstrap.servers": [kafka.tls]}], authorization=authorization)

@@ -137,6 +137,7 @@ def attributes(number: int, type_: str) -> dict[str, str]:
     return {"specversion": "1.0", "id": str(number), "source": f"/plants/p{number % 3}", "type": type_}
 
 
+@pytest.mark.faults
 def test_transactions_leave_no_gaps_in_what_a_target_knows(
     kafka: KafkaBroker, kafka_java: dict[str, str], tmp_path: Path
 ) -> None:
@@ -470,6 +471,7 @@ def test_messages_that_the_broker_deleted_stop_the_stream(
     assert topic.places().total() == 35
 
 
+@pytest.mark.faults
 def test_stream_into_a_store_continues_without_a_checkpoint(
     kafka: KafkaBroker, kafka_java: dict[str, str], bucket: str, tmp_path: Path
 ) -> None:
