@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import gzip
 import json
 import os
@@ -21,6 +22,7 @@ from wirebook.cli.run_output import print_report
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.report import Report
 from wirebook.landing.sources.lines import Sizes
+from wirebook.landing.stores.locations import DurableFile
 from wirebook.problems import WirebookError
 
 HEAD = b'{"protocol":"X","t":"a"}\n'
@@ -516,3 +518,25 @@ def test_report_of_many_tables_lists_the_largest(workspace: Any, capsys: pytest.
     printed = capsys.readouterr().out.splitlines()
     assert [line.split()[2] for line in printed if line.startswith("t") and "/" in line] == ["2"] * 51 + ["1"] * 49
     assert f"not listed: 2 smaller tables; `wirebook show {workspace.to}` lists all" in printed
+
+
+@pytest.mark.parametrize("table_format", ["parquet", "delta", "iceberg"])
+def test_files_of_a_task_that_fails_are_closed(
+    workspace: Any, monkeypatch: pytest.MonkeyPatch, table_format: str
+) -> None:
+    closed: list[str] = []
+
+    class FullDisk(DurableFile):
+        def write(self, _: Any) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        def close(self) -> None:
+            closed.append(str(self.name))
+            super().close()
+
+    monkeypatch.setattr("wirebook.landing.stores.locations.DurableFile", FullDisk)
+    workspace.write_two_files()
+    with pytest.raises(WirebookError, match="No space left on device"):
+        workspace.land(table_format=table_format)
+    gc.collect()  # warns of files that are open
+    assert closed

@@ -229,17 +229,23 @@ def guarded(task: Task, run: Callable[[], R]) -> R | TaskResult:
     try:
         task.check_target_is_shared()
         return run()
-    except TaskError as fault:
-        code, message, *hint = fault.args
+    except Exception as error:  # Spark would retry the task and lose the place
+        task.abandon()
+        return _failed(task, error)
+
+
+def _failed(task: Task, error: Exception) -> TaskResult:
+    """The result of a task that an exception has ended, which is being handled."""
+    if isinstance(error, TaskError):
+        code, message, *hint = error.args
         return TaskResult(fault=(code, message, next(iter(hint), None)))
-    except WirebookError as error:
+    if isinstance(error, WirebookError):
         problem = error.problems[0]
         return TaskResult(fault=(problem.code, problem.message, problem.hint))
-    except Exception as error:  # Spark would retry the task and lose the place
-        if isinstance(error, OSError) and task.staging is not None:
-            return TaskResult(fault=("unwritable-target", f"cannot write to '{task.staging}': {error}", None))
-        message = f"{type(error).__name__}: {error} (while reading {task.place})"
-        return TaskResult(fault=("internal-error", message, None), trace=traceback.format_exc())
+    if isinstance(error, OSError) and task.staging is not None:
+        return TaskResult(fault=("unwritable-target", f"cannot write to '{task.staging}': {error}", None))
+    message = f"{type(error).__name__}: {error} (while reading {task.place})"
+    return TaskResult(fault=("internal-error", message, None), trace=traceback.format_exc())
 
 
 class Task:
@@ -291,6 +297,11 @@ class Task:
     def _tables(self) -> dict[str, TableEntry]:
         """The existing tables, which do not change while a batch runs."""
         return load_tables(self._job.tables)
+
+    def abandon(self) -> None:
+        """Let go of the files that the task was writing: it has failed."""
+        if self._spool:
+            self._spool.abandon()
 
     def _layout(self, table: str, xid: str | None, schema: pa.Schema) -> FileLayout:
         """How the files of a table are written."""

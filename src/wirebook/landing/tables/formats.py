@@ -156,6 +156,9 @@ class TableWriter(Protocol):
     def close(self) -> None:
         """Complete the file if it is not, and make it durable, which is mostly waiting."""
 
+    def abandon(self) -> None:
+        """Let go of a file that does not count. An object of a store is not completed."""
+
 
 class TableFormat(Protocol):
     """How rows are written to files, and how files become part of a table."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from io import BufferedWriter
 from pathlib import Path
 
 import pyarrow as pa
@@ -137,6 +139,14 @@ class ParquetWriter:
     def close(self) -> None:
         self.complete()
         self._file.close()
+
+    def abandon(self) -> None:
+        if isinstance(self._file, BufferedWriter):
+            with suppress(OSError, ValueError):  # the disk may be full, or the file closed
+                if self._writer is not None:
+                    self._writer.close()
+            with suppress(OSError):
+                self._file.close()
 
     def _summary(self, footer: pq.FileMetaData) -> str:  # noqa: ARG002
         """What the log of a table says about the values of the file."""

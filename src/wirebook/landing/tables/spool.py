@@ -138,6 +138,7 @@ class TableSpool:
         self._held = 0  # bytes of the blocks: one stays in memory until all of its rows are written
         self._open: dict[tuple[str, str | None], _OpenFile] = {}
         self._created = 0
+        self._unclosed = set[TableWriter]()
         self._pool: ThreadPoolExecutor | None = None
         self._complete: list[_OpenFile] = []
         self._closing: deque[Future[list[StagedFile]]] = deque()
@@ -181,6 +182,11 @@ class TableSpool:
             for files in self._closing:
                 self.files += files.result()
         return self.files
+
+    def abandon(self) -> None:
+        """Let go of the files that are not closed, after a failure."""
+        for writer in self._unclosed:
+            writer.abandon()
 
     def _numbers_of(self, tables: Sequence[str], info: Mapping[str, TableInfo]) -> Numbers:
         """The numbers of tables. New tables get one."""
@@ -342,7 +348,9 @@ class TableSpool:
         self._created += 1
         if layout.descriptions is not None:
             schema = with_comments(schema, layout.descriptions, b"comment")
-        return _OpenFile(table, self._format.open(path, schema, layout), path, 0)
+        writer = self._format.open(path, schema, layout)
+        self._unclosed.add(writer)
+        return _OpenFile(table, writer, path, 0)
 
     def _close(self, key: tuple[str, str | None]) -> None:
         """Close a file; at the end of the task in another thread, which only waits for the disk or the store: work of
@@ -366,6 +374,7 @@ class TableSpool:
 
     def _closed(self, file: _OpenFile) -> StagedFile:
         file.writer.close()
+        self._unclosed.discard(file.writer)
         path = file.path
         place = path.name if is_file_system(path) else str(path).removeprefix(f"{self._folder}/")
         return StagedFile(file.table, f"{self._base}{place}", file.rows, file.writer.size, file.writer.statistics)
