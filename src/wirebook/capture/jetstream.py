@@ -19,7 +19,8 @@ from typing import Final, NamedTuple
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error, NoRespondersError
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, RetentionPolicy, StreamInfo
+from nats.js.api import AckPolicy, ConsumerConfig, ConsumerInfo, DeliverPolicy, RetentionPolicy, StreamInfo
+from nats.js.client import JetStreamContext
 from nats.js.errors import APIError, NotFoundError
 
 from wirebook.bindings import NatsMessage, from_bytes, to_line
@@ -149,60 +150,104 @@ async def read_messages(
 
     Raises: ServerAway
     """
-    arrived: asyncio.Queue[tuple[bytes, bytes, bytes, bytes]] = asyncio.Queue()
-
-    async def receive(subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
-        arrived.put_nowait((bytes(subject), bytes(reply), bytes(data), bytes(headers or b"")))
-
-    async def next_arrived() -> tuple[bytes, bytes, bytes, bytes]:
-        """Raises: TimeoutError"""
-        if arrived.empty():  # only then: a limit of time costs as much as all else that is done for a message
-            return await asyncio.wait_for(arrived.get(), IDLE_SECONDS)
-        return arrived.get_nowait()
-
     control, reader = NatsClient(), UnqueuedClient()
-    reader.receive = receive
     async with _connected(servers, control), _connected(servers, reader):
         jetstream = control.jetstream(timeout=CONNECT_SECONDS)
-        config = ConsumerConfig(
-            filter_subject=subject,
-            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-            opt_start_seq=first,
-            ack_policy=AckPolicy.NONE,
-            mem_storage=True,
-            num_replicas=1,
-            inactive_threshold=IDLE_SECONDS,
-        )
-        consumer = await jetstream.add_consumer(stream, config)
-        inbox, pending, delivered = reader.new_inbox(), consumer.num_pending or 0, 0
-        await reader.subscribe(inbox)
-        try:
+        async with _consumer(jetstream, stream, subject, first) as consumer:
+            inbox = await Inbox.of(reader)
+            pending, delivered = consumer.num_pending or 0, 0
             while pending:
                 count = min(pending, PER_REQUEST)
-                request = {"batch": count, "no_wait": True, "expires": IDLE_SECONDS * 10**9 // 2}
-                place = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer.name}"
-                await reader.publish(place, json.dumps(request).encode(), inbox)
+                await inbox.request(consumer, count)
                 for _ in range(count):
-                    of_message, reply, data, headers = await next_arrived()
-                    if not reply:  # no message, but the state of the request
-                        if not NOTHING_THERE.match(headers):
-                            raise ServerAway(headers.decode("latin-1").strip().replace("\r\n", "; "))
+                    arrived = await inbox.next()
+                    if arrived.is_state_of_request:
                         pending = (await jetstream.consumer_info(stream, consumer.name)).num_pending or 0
                         break
-                    delivery, delivered = Msg(control, reply=reply.decode()).metadata, delivered + 1
+                    delivery, delivered = Msg(control, reply=arrived.reply.decode()).metadata, delivered + 1
                     if delivery.sequence.consumer != delivered:
                         raise ServerAway(f"message {delivered} of a consumer of '{stream}' did not arrive")
                     if delivery.sequence.stream > last:
                         return
                     pending = delivery.num_pending
-                    wire = NatsMessage(
-                        received=instant_text(delivery.timestamp),
-                        endpoint=servers.xid,
-                        subject=of_message.decode(errors="backslashreplace"),
-                        headers=header_pairs(headers) or None,
-                        data=from_bytes(data),
-                    )
-                    yield delivery.sequence.stream, to_line(wire)
-        finally:
-            with suppress(OSError, Error, TimeoutError):
-                await jetstream.delete_consumer(stream, consumer.name)
+                    yield delivery.sequence.stream, arrived.line(servers.xid, delivery.timestamp)
+
+
+@asynccontextmanager
+async def _consumer(jetstream: JetStreamContext, stream: str, subject: str, first: int) -> AsyncIterator[ConsumerInfo]:
+    """A consumer from sequence number `first` on, deleted at the end of the block."""
+    config = ConsumerConfig(
+        filter_subject=subject,
+        deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+        opt_start_seq=first,
+        ack_policy=AckPolicy.NONE,
+        mem_storage=True,
+        num_replicas=1,
+        inactive_threshold=IDLE_SECONDS,
+    )
+    consumer = await jetstream.add_consumer(stream, config)
+    try:
+        yield consumer
+    finally:
+        with suppress(OSError, Error, TimeoutError):
+            await jetstream.delete_consumer(stream, consumer.name)
+
+
+class Arrived(NamedTuple):
+    """What arrived in an inbox, as it was on the wire."""
+
+    subject: bytes
+    reply: bytes
+    data: bytes
+    headers: bytes
+
+    @property
+    def is_state_of_request(self) -> bool:
+        """Whether it says that there are no more messages, instead of being one. Raises: ServerAway"""
+        if self.reply:
+            return False
+        if not NOTHING_THERE.match(self.headers):
+            raise ServerAway(self.headers.decode("latin-1").strip().replace("\r\n", "; "))
+        return True
+
+    def line(self, endpoint: str, stored: datetime) -> bytes:
+        """The capture line of a message that the server stored at a time."""
+        message = NatsMessage(
+            received=instant_text(stored),
+            endpoint=endpoint,
+            subject=self.subject.decode(errors="backslashreplace"),
+            headers=header_pairs(self.headers) or None,
+            data=from_bytes(self.data),
+        )
+        return to_line(message)
+
+
+class Inbox:
+    """A subject of a connection's own, at which requested messages arrive."""
+
+    def __init__(self, client: UnqueuedClient) -> None:
+        self._client = client
+        self._subject = client.new_inbox()
+        self._arrived: asyncio.Queue[Arrived] = asyncio.Queue()
+
+    @classmethod
+    async def of(cls, client: UnqueuedClient) -> Inbox:
+        inbox = cls(client)
+        client.receive = inbox._receive
+        await client.subscribe(inbox._subject)
+        return inbox
+
+    async def _receive(self, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
+        self._arrived.put_nowait(Arrived(bytes(subject), bytes(reply), bytes(data), bytes(headers or b"")))
+
+    async def request(self, consumer: ConsumerInfo, count: int) -> None:
+        """Ask for the next messages of a consumer."""
+        request = {"batch": count, "no_wait": True, "expires": IDLE_SECONDS * 10**9 // 2}
+        place = f"$JS.API.CONSUMER.MSG.NEXT.{consumer.stream_name}.{consumer.name}"
+        await self._client.publish(place, json.dumps(request).encode(), self._subject)
+
+    async def next(self) -> Arrived:
+        """Raises: TimeoutError"""
+        if self._arrived.empty():  # only then: a limit of time costs as much as all else that is done for a message
+            return await asyncio.wait_for(self._arrived.get(), IDLE_SECONDS)
+        return self._arrived.get_nowait()
