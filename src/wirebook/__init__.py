@@ -1,9 +1,9 @@
-"""Wirebook describes messages once, checks real traffic against the descriptions and lands it as typed tables.
+"""Describe your messages once; Wirebook checks real traffic against the descriptions and lands it as typed tables.
 
     from wirebook import Catalog
     outcome = Catalog.load("orders.xreg.json").match(record)
 
-Public names are imported on first use, so that one of them does not import the others.
+Public names are imported on first use, so that using one does not import the modules of the others.
 """
 
 from __future__ import annotations

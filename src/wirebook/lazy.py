@@ -1,4 +1,4 @@
-"""Public names of a package that are imported on first use, so that one of them does not import the others."""
+"""Public names of a package that are imported on first use: using one does not import the modules of the others."""
 
 from __future__ import annotations
 

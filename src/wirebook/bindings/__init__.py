@@ -1,4 +1,8 @@
-"""Bindings: the wire records of five protocols, the capture format, and the CloudEvents rules of each protocol.
+"""Protocol bindings: wire records, the capture format, and the rules for CloudEvents over each protocol.
+
+A *wire record* is a message of one protocol with everything that was on the wire. Its *slots* are the parts that a
+definition can constrain, such as the topic, the key or a header. A *received message* (`Received`) is the content of a
+wire record, independent of its protocol: a CloudEvent, or a native message (one without an envelope).
 
 Reading: `parse_record` (a line of a capture file), `decode_records` (many lines) and `read_parquet_batch` return wire
 records; `read_message` returns the messages in a wire record; `read_record` does both for a line. `read_events` reads

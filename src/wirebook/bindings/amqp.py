@@ -57,7 +57,7 @@ def read(wire: AmqpMessage) -> tuple[Received, ...]:
 
 
 def slots(wire: AmqpMessage) -> dict[str, Any]:
-    """The slots: the six sections as maps of Python values (`wirebook.bindings.amqp_types`)."""
+    """Return the slots: the six sections as maps of Python values (`wirebook.bindings.amqp_types`)."""
     return {name: natives(getattr(wire, field)) for name, field in SECTIONS.items()}
 
 
@@ -90,7 +90,7 @@ def with_slots(wire: AmqpMessage, options: dict[str, Any]) -> tuple[AmqpMessage,
 
 
 def check_sections(wire: AmqpMessage) -> Iterator[Problem]:
-    """Check the sections of any message by the rules for writers."""
+    """Check the sections of a message by the rules for writers."""
     sections = {name: getattr(wire, field) or {} for name, field in SECTIONS.items()}
     return _check(
         {name: {key: _binary_as_bytes(value) for key, value in section.items()} for name, section in sections.items()}
@@ -104,7 +104,7 @@ def _binary_as_bytes(value: Any) -> Any:
 
 
 def _with_separator(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Use the separator of the new attributes for the old ones, too, because a message must not mix them."""
+    """Change the old attributes to the separator of the new ones, because a message must not mix separators."""
     if not any(name.startswith(f"{PREFIX}:") for name in new):
         return old
     return {name.replace(f"{PREFIX}_", f"{PREFIX}:", 1): value for name, value in old.items()}
@@ -121,7 +121,7 @@ def _time(slot: str, value: Any) -> Iterator[Problem]:
 
 
 def _simple(slot: str, value: Any) -> Iterator[Problem]:
-    """A value of an application property, which must not be a list or a map."""
+    """Check the value of an application property, which must not be a list, an array or a map."""
     if isinstance(value, (list, tuple)) or (
         isinstance(value, dict) and type_of(value) in (None, "list", "map", "array")
     ):

@@ -1,9 +1,9 @@
-"""AMQP values that JSON has no type for: objects with one member named after the type, such as ``{"ulong": 5}``.
+"""AMQP values of types that JSON lacks: objects with one member named after the type, such as ``{"ulong": 5}``.
 
 `native` returns the Python value: bool, int, float, str, bytes or None. Timestamps and UUIDs are subclasses of `str`,
 so that a native value differs from a string with the same text (D5, D31).
 
-Any other object or array is an AMQP map or list, and stays as it is.
+Any other object or array is an AMQP map or list, and is not converted.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ TYPES: Final[dict[str, Callable[[Any], Any]]] = {  # type -> converter to the Py
 
 
 def type_of(value: Any) -> str | None:
-    """The AMQP type of an object with one member named after a type; None for any other value."""
+    """Return the AMQP type if the value is an object with one member named after a type, else None."""
     if type(value) is dict and len(value) == 1:
         (name,) = value
         return name if name in TYPES else None
@@ -122,20 +122,20 @@ def type_of(value: Any) -> str | None:
 
 
 def native(value: Any) -> Any:
-    """The Python value of a value in a section. Raises: ValueError; its text is the expected value."""
+    """Return the Python value of a value in a section. Raises: ValueError; its text is the expected value."""
     name = type_of(value)
     return value if name is None else TYPES[name](value[name])
 
 
 def natives(section: dict[str, Any] | None) -> dict[str, Any]:
-    """The Python values of a section."""
+    """Return a section with Python values."""
     if not section:
         return {}
     return {name: native(value) if type(value) is dict else value for name, value in section.items()}
 
 
 def captured(value: Any) -> Any:
-    """The value in the capture format: the inverse of `native` for the types that CloudEvents and bindings use."""
+    """Return a value in the capture format: the inverse of `native` for the types that CloudEvents and bindings use."""
     if isinstance(value, bytes):
         return {"binary": base64.b64encode(value).decode()}
     if isinstance(value, Timestamp):

@@ -1,6 +1,6 @@
 """The rules for names and values of CloudEvents context attributes, for readers and writers.
 
-A URI may have a fragment, as in the JSON schema of CloudEvents, although the `Absolute URI` of the text has none.
+A URI may have a fragment, as in the JSON schema of CloudEvents. The specification's `Absolute URI` would exclude it.
 
 Spec: cloudevents-spec.md#naming-conventions, #type-system, #context-attributes; RFC 3986 appendix A.
 """
@@ -48,17 +48,17 @@ _is_time: Final = re.compile(TIME_PATTERN).match
 
 
 def is_uri_reference(text: str) -> bool:
-    """Whether the text is a URI or a relative reference; an empty text is one. Cost: linear."""
+    """Return whether the text is a URI or a relative reference; an empty text is one. Cost: linear."""
     return _is_reference(text) is not None
 
 
 def attribute_slot(name: str) -> str:
-    """The label of an attribute in problems."""
+    """Return the name of an attribute's slot, as problems use it."""
     return f"envelopemetadata.{name}"
 
 
 def malformed(name: str, expected: str, actual: Any) -> Problem:
-    """The problem of an attribute or data member that violates a rule of CloudEvents."""
+    """Return the problem of an attribute or data member that violates a rule of CloudEvents."""
     name = preview(name)
     message = f"the CloudEvent's '{name}' must be {expected}"
     return Problem(
@@ -67,7 +67,7 @@ def malformed(name: str, expected: str, actual: Any) -> Problem:
 
 
 def is_attribute_name(name: str) -> bool:
-    """Whether CloudEvents allows the name: lower-case letters and digits, but not `data`."""
+    """Return whether CloudEvents allows the name: lower-case letters and digits, but not `data`."""
     return name in WELL_KNOWN or (_NAME.match(name) is not None and name != "data")
 
 
@@ -87,7 +87,7 @@ def wrong_attributes(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, 
 
 
 def wrong_value(name: str, value: Any) -> str | None:
-    """What the value must be; None if the value is valid."""
+    """Return what the value must be, or None if the value is valid."""
     if isinstance(value, str):
         if not (value.isascii() and value.isprintable()) and FORBIDDEN.search(value):
             return "a string without control characters, surrogates and noncharacters"

@@ -48,7 +48,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Parsed(NamedTuple):
-    """A parsed record, or None if it is invalid, and its problems. `value` is the JSON object, if there is one."""
+    """A parsed record (None if it is invalid) and its problems. `value` is the JSON object of the line, if any."""
 
     wire: AnyMessage | None
     problems: tuple[Problem, ...] = ()
@@ -93,13 +93,13 @@ def record_of(value: dict[str, Any]) -> Parsed:
 
 
 def to_record(wire: AnyMessage) -> dict[str, Any]:
-    """The JSON object of a record; `parse_record` reads it back."""
+    """Return the JSON object of a record, the inverse of `record_of`."""
     record: dict[str, Any] = msgspec.to_builtins(wire)
     return record
 
 
 def to_line(wire: AnyMessage) -> bytes:
-    """The line of a record, without a newline."""
+    """Return the line of a record, without a newline. `parse_record` reads it back."""
     return _encode(wire)
 
 
@@ -235,14 +235,14 @@ def decode_records(lines: Sequence[bytes]) -> list[AnyMessage | None]:
     return records
 
 
-_CHUNK: Final = 512  # lines; their text fits in the cache of the processor
+_CHUNK: Final = 512  # lines; their text fits into the CPU cache
 
 
 def _uncertain_lines(lines: list[bytes], records: list[AnyMessage]) -> set[int]:
-    """Indexes of lines that may have a repeated or unknown member, or an invalid time.
+    """Return the indexes of lines that may have a repeated or unknown member, or an invalid time.
 
-    A line is certain if it has as many non-null members as its record, and each null is a different member that is null
-    in the record, too. ``{"base64": ...}`` does not count as a member, so it must be bytes in the record.
+    A line is certain if it has as many non-null members as its record, and its nulls belong to different members that
+    are null in the record, too. ``{"base64": ...}`` does not count as a member, so it must be bytes in the record.
     """
     names = count_members(lines)
     values = names.counts - names.nulls - names.wrappers
@@ -261,7 +261,7 @@ def _uncertain_lines(lines: list[bytes], records: list[AnyMessage]) -> set[int]:
 
 
 def _valid_times(records: list[AnyMessage]) -> npt.NDArray[np.bool_]:
-    """A mask of the records with valid times. This costs a tenth of checking each record."""
+    """Return a mask of the records with valid times. This costs a tenth of checking each record in Python."""
     valid = np.ones(len(records), bool)
     for name in _TIMES:
         values = pa.array([getattr(record, name, None) for record in records], pa.string())
@@ -274,7 +274,7 @@ _IS_TIME_RE2: Final = TIME_PATTERN.replace(r"\Z", "$")
 
 
 def _member_count(record: AnyMessage) -> int:
-    """The number of non-null members of a plain record, without those of ``{"base64": ...}``."""
+    """Return the number of non-null members of a plain record, without those of ``{"base64": ...}``."""
     values = astuple(record)
     count = 1 + len(values) - values.count(None)
     if type(record) is AmqpMessage:
@@ -287,7 +287,7 @@ def _member_count(record: AnyMessage) -> int:
 
 
 def _base64_count(record: AnyMessage) -> int:
-    """The number of values of a record that are bytes and not text."""
+    """Return the number of values of a record that are bytes and not text."""
     values = list(astuple(record))
     values += [value for pairs in values if type(pairs) is list for _, value in pairs]
     if type(record) is Mqtt5Publish and record.properties is not None:
@@ -310,7 +310,7 @@ _NESTED: Final = frozenset({"list", "array", "map"})
 
 
 def is_plain_section(section: dict[str, Any]) -> bool:
-    """Whether all values of an AMQP section are scalars, and the typed ones are valid."""
+    """Return whether all values of an AMQP section are scalars, and the typed ones are valid."""
     return all(map(_is_plain, section.values()))
 
 

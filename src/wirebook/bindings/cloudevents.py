@@ -1,12 +1,12 @@
-"""Decide whether a message is a CloudEvent, in which content mode, and whether it is valid: the rules of all bindings.
+"""Decide whether a message is a CloudEvent, in which content mode, and whether it is valid: rules of all bindings.
 
 A content type ``application/cloudevents...`` means structured or batch mode. The event is then malformed if it cannot
 be parsed, and unsupported if its format is not JSON. Otherwise a message with all of `specversion`, `id`, `source` and
 `type` is a CloudEvent in binary mode, with some of them a malformed one, and with none of them a native message. MQTT
 5.0 has attributes without a prefix, so there `specversion` and another of the four are required.
 
-Readers report faults and never repair them. The first of repeated attributes counts. In structured mode, the event
-takes precedence over headers with the same attribute.
+Readers report faults and never repair them. If an attribute is repeated, the first one counts. In structured mode, the
+event takes precedence over headers with the same attribute.
 
 Spec: docs/semantics.md#cloudevents-over-each-protocol; *-protocol-binding.md#3
 """
@@ -38,10 +38,10 @@ _NO_NAMES: Final[frozenset[str]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The differences between bindings.
+    """How the binding of a protocol differs from the others.
 
-    `batch`: there is a batch mode. `bare_is_json`: ``application/cloudevents`` means JSON. `bare_names`: attributes
-    have no prefix.
+    `batch`: it has a batch mode. `bare_is_json`: ``application/cloudevents`` without a format means JSON. `bare_names`:
+    attribute names have no prefix.
     """
 
     protocol: str
@@ -52,7 +52,7 @@ class Binding:
 
 @dataclass(slots=True)
 class WireParts:
-    """The parts of a wire record. `attributes` are those of binary mode."""
+    """The parts of a wire record that decide how it is read. `attributes` are those outside the body (binary mode)."""
 
     binding: Binding
     wire: WireMessage
@@ -62,7 +62,7 @@ class WireParts:
     problems: list[Problem] = field(default_factory=list)
 
     def message(self, kind: Kind, mode: Mode | None, event: JsonEvent, index: int = 0) -> Received:
-        """The received message, with the attributes, payload and problems of `event`."""
+        """Return the received message, with the attributes, payload and problems of `event`."""
         return Received(
             protocol=self.binding.protocol,
             wire=self.wire,
@@ -91,12 +91,12 @@ class Contents:
     data: bytes | None
 
     def content_type_line(self, name: str) -> list[tuple[str, Any]]:
-        """The header `name` with the content type, if there is one."""
+        """Return the header `name` with the content type, or an empty list without one."""
         return [] if self.content_type is None else [(name, self.content_type)]
 
 
 def read_parts(parts: WireParts) -> tuple[Received, ...]:
-    """Read the messages of a wire record: one, or those of its batch."""
+    """Return the messages of a wire record: one, or one for each event of a batch."""
     content_type = parts.content_type
     if content_type is not None and content_type[: len(_PREFIX)].lower() == _PREFIX:
         return _read_enveloped(parts, content_type)
@@ -117,7 +117,7 @@ def _read_binary(parts: WireParts) -> Received:
 
 
 def _has_attributes(parts: WireParts) -> bool:
-    """Whether the message has enough attributes to be a CloudEvent in binary mode, valid or malformed."""
+    """Return whether the message has enough attributes to be a CloudEvent in binary mode, valid or malformed."""
     mandatory = _MANDATORY_NAMES & parts.attributes.keys() if parts.attributes else _NO_NAMES
     if parts.binding.bare_names:
         return "specversion" in mandatory and len(mandatory) > 1
@@ -139,7 +139,7 @@ def _read_enveloped(parts: WireParts, content_type: str) -> tuple[Received, ...]
         return (_read_structured(parts),)
     if media_type == BATCH_MEDIA_TYPE and binding.batch:
         return _read_batch(parts)
-    # Reading: unsupported are a batch in a binding without batches, and, outside of NATS, the type without a format.
+    # Reading: a batch is unsupported in bindings without batches, and the type without a format outside of NATS.
     expected = f"{MEDIA_TYPE} or {BATCH_MEDIA_TYPE}" if binding.batch else MEDIA_TYPE
     problem = Problem("unsupported-event-format", slot="content-type", expected=expected, actual=preview(content_type))
     mode: Mode = "batch" if media_type.startswith(f"{_PREFIX}-batch") else "structured"
@@ -164,12 +164,12 @@ def _read_batch(parts: WireParts) -> tuple[Received, ...]:
 
 
 def _unreadable(parts: WireParts, kind: Kind, mode: Mode, problem: Problem) -> Received:
-    """A structured message whose event cannot be read: its raw bytes, and the attributes of binary mode, if any."""
+    """Return a structured message whose event cannot be read: its raw bytes, and the attributes of binary mode."""
     return parts.message(kind, mode, JsonEvent(parts.attributes, _payload(parts, None), [problem, *parts.problems]))
 
 
 def _overridden_headers(parts: WireParts, attributes: dict[str, Any]) -> list[Problem]:
-    """Headers that differ from the attributes of the structured event, which takes precedence."""
+    """Return the problems of headers that differ from the structured event, which takes precedence."""
     return [
         Problem(
             "envelope-overrides-header", slot=attribute_slot(name), expected=preview(inside), actual=preview(outside)
@@ -188,12 +188,12 @@ def _canonical(value: Any) -> str:
 
 
 def event_kind(problems: list[Problem]) -> Kind:
-    """``malformed`` if one of the problems is an error, else ``cloudevent``."""
+    """Return ``malformed`` if one of the problems is an error, else ``cloudevent``."""
     return "malformed" if problems and any(p.severity is Severity.ERROR for p in problems) else "cloudevent"
 
 
 def bounded(problems: list[Problem]) -> tuple[Problem, ...]:
-    """At most 20 problems, errors before others if there are more."""
+    """Return at most 20 problems. If there are more, errors come first."""
     if len(problems) > MAX_PROBLEMS:
         problems = sorted(problems, key=lambda problem: problem.severity is not Severity.ERROR)[:MAX_PROBLEMS]
     return tuple(problems)
@@ -203,10 +203,10 @@ def bounded(problems: list[Problem]) -> tuple[Problem, ...]:
 
 
 def add_attribute(attributes: dict[str, Any], name: str, value: Any, problems: list[Problem]) -> None:
-    """Add an attribute. The first of repeated ones counts."""
+    """Add an attribute. If it is repeated, the first one counts, and a different value is a problem."""
     if name not in attributes:
         attributes[name] = value
-        # Reading: a repeated attribute violates a MUST, but the event is readable: it is reported, not malformed.
+        # Reading: a repeated attribute violates a MUST, but the event is readable, so it is reported and not malformed.
     elif attributes[name] != value:
         slot = attribute_slot(preview(name))
         problems.append(
@@ -230,5 +230,5 @@ def map_content_type(parts: WireParts) -> None:
 
 
 def not_text(name: str, actual: Any) -> Problem:
-    """The problem of an attribute whose bytes are not valid UTF-8."""
+    """Return the problem of an attribute whose bytes are not valid UTF-8."""
     return Problem("malformed-cloudevent", slot=attribute_slot(preview(name)), expected="UTF-8", actual=preview(actual))

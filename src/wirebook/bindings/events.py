@@ -1,4 +1,4 @@
-"""Read plain files of CloudEvents in the JSON format. They have no wire record, and so no protocol slots (D28).
+"""Read plain files of CloudEvents in the JSON format. They have no wire record, and therefore no protocol slots (D28).
 
 Spec: docs/capture-format.md#plain-cloudevents; json-format.md
 """
@@ -14,7 +14,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_events(text: bytes) -> tuple[Received, ...]:
-    """Read the messages of a JSON value: an event is one message, an array is a batch, blank text is none."""
+    """Read the messages of a JSON text: an object is one event, an array is a batch, blank text has no messages."""
     start = text.removeprefix(_BOM).lstrip(_BLANK)[:1]
     if not start:
         return ()

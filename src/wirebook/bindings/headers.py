@@ -1,6 +1,6 @@
-"""Headers of HTTP and NATS: names ignore case, values are trimmed, order and repetitions are kept.
+"""Headers of HTTP and NATS: names are case-insensitive, values are trimmed, order and repetitions are kept.
 
-Kafka has the same content type header, and uses `replaced` and `wire_lines`, too.
+The binding of Kafka uses `set_content_type`, `replaced` and `wire_lines`, too.
 
 Spec: http-protocol-binding.md#313-metadata-headers; nats-protocol-binding.md#312-metadata-headers;
 docs/semantics.md D30, D34
@@ -41,7 +41,7 @@ def read_headers(parts: WireParts, headers: Sequence[Pair] | None) -> None:
 
 
 def set_content_type(parts: WireParts, value: str | bytes | None) -> None:
-    """Set the content type. If there are several, the first one counts, and a different one is reported."""
+    """Set the content type. If it is set twice, the first one counts, and a different one is reported."""
     if not isinstance(value, str):
         if value is not None:
             parts.problems.append(not_text("datacontenttype", value))
@@ -72,7 +72,7 @@ def _decoded(name: str, value: str | bytes | None, problems: list[Problem]) -> A
 
 
 def lines(headers: Sequence[Pair] | None) -> list[tuple[str, str | bytes]]:
-    """Headers as slots: names in lower case, values trimmed. A value that is not valid UTF-8 is bytes."""
+    """Return headers as slots: names in lower case, values trimmed. A value that is not valid UTF-8 is bytes."""
     return [(name.lower(), _trimmed(text_of(value))) for name, value in headers or ()]
 
 
@@ -84,19 +84,19 @@ def _trimmed(value: str | bytes | None) -> str | bytes:
 
 
 def attribute_lines(attributes: dict[str, str]) -> list[Pair]:
-    """The ``ce-`` headers of attributes. `attributes` are canonical strings."""
+    """Return the ``ce-`` headers of attributes. `attributes` are canonical strings."""
     return [(PREFIX + name, encode_value(text)) for name, text in attributes.items()]
 
 
 def replaced(old: Iterable[tuple[str, Any]] | None, new: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Replace the headers with the names of `new`. Names ignore case."""
+    """Return `old` and `new`, without the headers of `old` whose names occur in `new`. Names are case-insensitive."""
     added = list(new)
     names = {name.lower() for name, _ in added}
     return [line for line in old or () if line[0].lower() not in names] + added
 
 
 def wire_lines(pairs: Iterable[tuple[str, str | bytes]]) -> list[tuple[str, Bytes | None]]:
-    """Pairs of a writer as records represent them."""
+    """Return the pairs of a writer in the form of wire records."""
     return [(name, from_bytes(value) if isinstance(value, bytes) else value) for name, value in pairs]
 
 

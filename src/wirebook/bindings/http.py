@@ -31,7 +31,7 @@ _NOT_IN_METHOD: Final = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]|^\Z")
 
 def read(wire: HttpMessage) -> tuple[Received, ...]:
     """Read the messages of a request or response."""
-    # Reading: HTTP cannot distinguish an empty body from no body, so it is no data.
+    # Reading: HTTP cannot distinguish an empty body from no body, so an empty body is no data.
     parts = WireParts(BINDING, wire, bytes_of(wire.body) or None)
     headers.read_headers(parts, wire.headers)
     forbidden = parts.attributes.pop("datacontenttype", None)
@@ -47,7 +47,7 @@ def read(wire: HttpMessage) -> tuple[Received, ...]:
 
 
 def slots(wire: HttpMessage) -> dict[str, Any]:
-    """The slots: `method`, `status`, the normalised `path`, and `query` and `headers` as decoded pairs."""
+    """Return the slots: `method`, `status`, the normalised `path`, and `query` and `headers` as decoded pairs."""
     path, query = split_target(wire.target)
     return {
         "method": wire.method,
@@ -75,7 +75,7 @@ class Escaped(str):
 
 
 def normal_path(path: str) -> str:
-    """The path as it is compared (D30): without escapes of unreserved characters, and with upper-case hexadecimal."""
+    """Return the path as it is compared (D30): unreserved characters unescaped, and escapes in upper case."""
     return _ESCAPE.sub(_normal_escape, path) if "%" in path else path
 
 

@@ -86,7 +86,7 @@ def read_batch(text: bytes | None) -> list[JsonEvent]:
 
 
 def event_of(value: Any, repeated: str | None = None) -> JsonEvent:
-    """Make an event of a JSON value. `repeated` is the name of a member that occurs twice in its text."""
+    """Return the event of a JSON value. `repeated` is the name of a member that occurs twice in the text."""
     if not isinstance(value, dict):
         problem = Problem("malformed-cloudevent", slot="payload", expected="an object", actual=type(value).__name__)
         return JsonEvent({}, None, [problem])
@@ -131,19 +131,19 @@ def _binary(encoded: Any, content_type: Any, problems: list[Problem]) -> Payload
 
 
 def canonical_text(value: Any) -> str:
-    """The canonical string of an attribute value (cloudevents-spec.md#type-system)."""
+    """Return the canonical string of an attribute value (cloudevents-spec.md#type-system)."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
 def json_bytes(value: Any) -> bytes:
-    """Write a value as compact JSON. Raises: ValueError, TypeError, RecursionError if it is not a JSON value."""
+    """Return a value as compact JSON. Raises: ValueError, TypeError, RecursionError if it is not a JSON value."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def data_bytes(payload: Payload | None, problems: list[Problem]) -> bytes | None:
-    """The bytes of the data in binary mode: JSON under a JSON content type or none, else the text of a string."""
+    """Return the data in binary mode: JSON under a JSON content type or none, else the text of a string."""
     if payload is None or payload.raw is not None:
         return payload.raw if payload else None
     content_type = payload.content_type
@@ -161,7 +161,7 @@ def data_bytes(payload: Payload | None, problems: list[Problem]) -> bytes | None
 
 
 def write_json_event(attributes: dict[str, Any], payload: Payload | None, problems: list[Problem]) -> bytes | None:
-    """Write an event as JSON. Returns None, and adds a problem, if the data is not a JSON value."""
+    """Return an event as JSON. If the data is not a JSON value, add a problem and return None."""
     event = {name: canonical_text(v) if isinstance(v, bytes) else v for name, v in attributes.items()}
     if payload is not None:
         event |= _data_member(event, payload)
@@ -173,7 +173,7 @@ def write_json_event(attributes: dict[str, Any], payload: Payload | None, proble
 
 
 def _data_member(event: dict[str, Any], payload: Payload) -> dict[str, Any]:
-    """The member `data` or `data_base64`, and `datacontenttype` if only the payload has a content type."""
+    """Return the member `data` or `data_base64`, and `datacontenttype` if only the payload has a content type."""
     declared = event.get("datacontenttype") or payload.content_type
     named = {"datacontenttype": declared} if declared is not None else {}
     if payload.raw is None:
@@ -183,7 +183,7 @@ def _data_member(event: dict[str, Any], payload: Payload) -> dict[str, Any]:
 
 
 def _as_value(raw: bytes, content_type: Any) -> Any:
-    """The value of `data` for bytes of this content type; UNSET if they must be written as `data_base64`."""
+    """Return the value of `data` for bytes of this content type, or UNSET if they need `data_base64`."""
     if not isinstance(content_type, str):
         return UNSET
     try:
@@ -195,6 +195,6 @@ def _as_value(raw: bytes, content_type: Any) -> Any:
 
 
 def is_text(content_type: str) -> bool:
-    """Whether the media type is one of text: ``text/*``, ``*/xml`` or ``*/*+xml``."""
+    """Return whether the media type is text: ``text/*``, ``*/xml`` or ``*/*+xml``."""
     media_type = content_type.partition(";")[0].strip().lower()
     return media_type.startswith("text/") or media_type.endswith(("/xml", "+xml"))

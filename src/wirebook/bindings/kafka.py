@@ -1,7 +1,8 @@
 """CloudEvents over Kafka: attributes in headers, data in the value. A null value (a tombstone) is no data.
 
 Attribute `x` is the header ``ce_x`` in UTF-8, without percent-encoding. `datacontenttype` is the header
-``content-type``. Both names ignore case (D33). A null header counts as absent. The key is not related to attributes.
+``content-type``. Both names are case-insensitive (D33). A null header counts as absent. The key is not related to
+attributes.
 
 Spec: kafka-protocol-binding.md; docs/semantics.md D33
 """
@@ -43,7 +44,7 @@ def read(wire: KafkaRecord) -> tuple[Received, ...]:
             attribute = lower[3:]
             if type(value) is str and attribute in WELL_KNOWN and attribute not in parts.attributes:
                 parts.attributes[attribute] = value  # a fast path for common attributes
-            elif value is not None:  # Reading: a null header is absent, as null is in the JSON format
+            elif value is not None:  # Reading: a null header is absent, like a null in the JSON format
                 add_text_attribute(parts, attribute, text_of(value))
         elif lower == "content-type":
             headers.set_content_type(parts, text_of(value))
@@ -52,7 +53,7 @@ def read(wire: KafkaRecord) -> tuple[Received, ...]:
 
 
 def slots(wire: KafkaRecord) -> dict[str, Any]:
-    """The slots: `topic`, `partition`, `key` as bytes, and `headers` as pairs with names as sent."""
+    """Return the slots: `topic`, `partition`, `key` as bytes, and `headers` as pairs. Header names keep their case."""
     return {
         "topic": wire.topic,
         "partition": wire.partition,

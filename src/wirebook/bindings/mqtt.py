@@ -1,9 +1,9 @@
 """CloudEvents over MQTT 5.0 (binary and structured mode) and MQTT 3.1.1 (structured mode only).
 
 In MQTT 5.0, attribute `x` is the user property ``x``. `datacontenttype` is the property Content Type, else the user
-property of that name. User properties whose names are not valid attribute names are ignored.
-In MQTT 3.1.1, the payload is an event in the JSON format, but nothing on the wire marks it: `read_3` returns a native
-message, and `wirebook.bindings.as_structured` the event in it.
+property ``datacontenttype``. User properties whose names are not valid attribute names are ignored.
+In MQTT 3.1.1, the payload is an event in the JSON format, but nothing on the wire marks it. `read_3` therefore returns
+a native message, and `wirebook.bindings.as_structured` returns the event in it.
 
 Spec: mqtt-protocol-binding.md; docs/semantics.md D32
 """
@@ -80,7 +80,7 @@ def read_5(wire: Mqtt5Publish) -> tuple[Received, ...]:
 
 
 def slots(wire: Mqtt3Publish | Mqtt5Publish) -> dict[str, Any]:
-    """The slots, named as in the MQTT table of message/spec.md: three in MQTT 3.1.1, all in MQTT 5.0."""
+    """Return the slots, named as in the MQTT table of message/spec.md: three in MQTT 3.1.1, all in MQTT 5.0."""
     values: dict[str, Any] = {"topic_name": wire.topic, "qos": wire.qos, "retain": wire.retain}
     if isinstance(wire, Mqtt3Publish):
         return values
@@ -140,7 +140,7 @@ def _written(value: Any) -> Any:
 
 
 def _replaced(old: list[Any] | None, new: Iterable[tuple[str, str | bytes]]) -> list[Any]:
-    """Replace the pairs with the names of `new`. Names are case-sensitive."""
+    """Return `old` and `new`, without the pairs of `old` whose names occur in `new`. Names are case-sensitive."""
     added = headers.wire_lines(new)
     names = {name for name, _ in added}
     return [pair for pair in old or () if pair[0] not in names] + added

@@ -1,4 +1,4 @@
-"""CloudEvents over NATS: headers since server 2.2, and structured JSON without headers before.
+"""CloudEvents over NATS: headers since server 2.2; older servers have none, so events are structured JSON.
 
 Attribute `x`, including `datacontenttype`, is the header ``ce-x``, percent-encoded as in HTTP. A ``Content-Type`` of
 ``application/cloudevents...`` means structured mode. A message without headers may be structured JSON; see
@@ -35,7 +35,7 @@ def read(wire: NatsMessage) -> tuple[Received, ...]:
 
 
 def slots(wire: NatsMessage) -> dict[str, Any]:
-    """The slots: `subject`, `reply-to`, and `headers` as pairs."""
+    """Return the slots: `subject`, `reply-to`, and `headers` as pairs."""
     return {"subject": wire.subject, "reply-to": wire.reply_to, "headers": headers.lines(wire.headers)}
 
 

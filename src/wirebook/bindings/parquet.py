@@ -30,7 +30,7 @@ _OBJECTS: Final = (
     "application-properties",
     "footer",
 )
-UNITS: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # parts of a second
+UNITS: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # units per second
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_SECOND: Final = -62135596800  # of the year 1
 LAST_SECOND: Final = 253402300799  # of the year 9999
@@ -69,7 +69,7 @@ def _record(row: dict[str, Any]) -> Parsed:
 
 
 def _values(name: str, column: pa.Array) -> Iterator[Any]:
-    """The values of a column as in the JSON of a record."""
+    """Yield the values of a column as in the JSON of a record."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_timestamp(column.type):
@@ -79,7 +79,7 @@ def _values(name: str, column: pa.Array) -> Iterator[Any]:
 
 
 def _items(name: str, column: pa.Array) -> list[Any]:
-    """The values of a column. Text that is not valid UTF-8 is an invalid value."""
+    """Return the values of a column. Text that is not valid UTF-8 becomes a `_Wrong`."""
     try:
         items: list[Any] = column.to_pylist()
         return items
@@ -99,7 +99,7 @@ def _wrong(name: str, actual: Any) -> _Wrong:
 
 
 def _plain(name: str, item: Any) -> Any:
-    """The value itself, or the text of bytes that are valid UTF-8."""
+    """Return the value itself, or the text of bytes that are valid UTF-8."""
     try:
         return item.decode() if isinstance(item, bytes) else item
     except UnicodeDecodeError:
@@ -115,14 +115,14 @@ def _pairs(item: Any) -> Any:
 
 
 def _pair(pair: Any) -> Any:
-    """The pair of a struct with a name and a value, or of a map entry."""
+    """Return the pair of a struct with a name and a value, or of a map entry."""
     if isinstance(pair, dict):
         pair = pair.get("name"), pair.get("value")
     return [_bytes(part) for part in pair] if isinstance(pair, tuple) else pair
 
 
 def object_of(name: str, item: Any) -> Any:
-    """Parse the JSON text of a member that is an object. Invalid text is returned as a `_Wrong`."""
+    """Parse the JSON text of a member that is an object. Return a `_Wrong` for invalid text."""
     text = item.encode() if isinstance(item, str) else item
     if not isinstance(text, bytes):
         return _Wrong(name, "the JSON text of an object", item)
@@ -141,7 +141,7 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def is_instant(column: pa.TimestampArray) -> npt.NDArray[np.bool_]:
-    """A mask of the times in the years 1 to 9999. Nulls are True."""
+    """Return a mask of the times in the years 1 to 9999. Nulls are True."""
     seconds = column.cast(pa.int64()).fill_null(0).to_numpy() // UNITS[column.type.unit]
     return np.asarray((seconds >= FIRST_SECOND) & (seconds <= LAST_SECOND))
 

@@ -27,7 +27,7 @@ def encode_value(text: str) -> str:
 
 
 def decode_value(text: str) -> tuple[str, bool]:
-    """Decode a header value. Also returns whether the value is encoded as the binding requires.
+    """Decode a header value. Also return whether the value is encoded as the binding requires.
 
     A percent sign that starts no escape is kept. Raises: UnicodeDecodeError if the escaped bytes are not valid UTF-8.
     """

@@ -66,7 +66,7 @@ def received_of(parsed: Parsed) -> tuple[Received, ...]:
 
 
 def _malformed_message(parsed: Parsed) -> Received:
-    """A message with the members of an invalid record that could be read."""
+    """Return a malformed message with those members of an invalid record that could be read."""
     value = parsed.value or {}
     members = (value.get(name) for name in ("protocol", "received", "endpoint"))
     protocol, received, endpoint = (member if isinstance(member, str) else None for member in members)
@@ -75,7 +75,7 @@ def _malformed_message(parsed: Parsed) -> Received:
 
 
 def slots(wire: WireMessage) -> dict[str, Any]:
-    """The protocol slots of a wire record, named as in `protocoloptions`.
+    """Return the protocol slots of a wire record, named as in `protocoloptions`.
 
     Values are `str`, or `bytes` if they are not valid UTF-8. Repeated names are lists of (name, value), in order. See
     `slots` in the module of each protocol.

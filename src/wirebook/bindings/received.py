@@ -29,17 +29,17 @@ EVENT_FORMATS: Final = {
 class Received(Struct, frozen=True):
     """A message that was read: a CloudEvent, a native message, or a malformed or unsupported CloudEvent.
 
-      `protocol`: a protocol of the capture format; "CLOUDEVENTS" for an event from a plain file, which does not show
+      `protocol`: a protocol of the capture format; "CLOUDEVENTS" for an event from a plain file, which has no
         protocol slots; "" for a record without a known protocol.
       `index`: the position in the batch; 0 outside of batches.
       `attributes`: the CloudEvents attributes as received; `{}` for a native message. Values are `str`; in structured
         JSON also bool and int; in AMQP also float, bytes, Timestamp and Uuid (`wirebook.bindings.amqp_types`). A null
-        attribute counts as absent. `datacontenttype` here is the attribute; the property of that name has the default.
+        attribute counts as absent. Here `datacontenttype` has no default; the property of that name has one.
       `payload`: None if there is no data: a null Kafka value, no `data` member, no AMQP body, or a body of zero bytes
         in HTTP, MQTT and NATS (see `is_empty`).
       `content_type`: the content type on the wire; in structured mode that of the envelope.
 
-    A malformed message has the members that could be read.
+    A malformed message has those members that could be read.
     """
 
     protocol: str
@@ -56,7 +56,7 @@ class Received(Struct, frozen=True):
 
     @property
     def is_tombstone(self) -> bool:
-        """Whether it is a Kafka record with a null value."""
+        """Whether the message is a Kafka record with a null value."""
         return isinstance(self.wire, KafkaRecord) and self.wire.value is None
 
     @property

@@ -38,7 +38,7 @@ NullablePair: TypeAlias = tuple[str, Bytes | None]
 
 
 class WireMessage(Struct, frozen=True, kw_only=True, gc=False, tag_field="protocol", omit_defaults=True):
-    """The members of every record: the time of receipt, and the XID of the endpoint, if known."""
+    """The members that every record has: the time of receipt, and the XID of the endpoint, if known."""
 
     protocol: ClassVar[str] = ""
     received: Time | None = None
@@ -80,7 +80,7 @@ class MqttProperties(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MqttPublish(WireMessage, frozen=True, kw_only=True):
-    """The members of PUBLISH packets of both versions."""
+    """The members that PUBLISH packets of both MQTT versions have."""
 
     topic: str | None = None
     qos: Annotated[int, Meta(ge=0, le=2)] | None = None
@@ -103,8 +103,9 @@ class Mqtt5Publish(MqttPublish, frozen=True, kw_only=True, tag="MQTT/5.0"):
 
 
 BODY_SECTIONS: Final = ("data", "amqp-value", "amqp-value-json", "amqp-sequence-json")
-"""Sections of an AMQP body: `amqp-value` is a string or binary; any other value, and the lists of sequences, are JSON
-text with the types of `wirebook.bindings.amqp_types`."""
+"""The types of an AMQP body. `data` is bytes, and `amqp-value` is a string or binary. `amqp-value-json` (any other
+value) and `amqp-sequence-json` (an array of sequences) are JSON text with the types of
+`wirebook.bindings.amqp_types`."""
 
 
 class AmqpMessage(WireMessage, frozen=True, kw_only=True, tag="AMQP/1.0"):
@@ -145,19 +146,19 @@ PROTOCOLS: Final = tuple(CLASSES)
 
 
 def bytes_of(value: Bytes | None) -> bytes | None:
-    """The bytes of a value."""
+    """Return the bytes of a value."""
     if type(value) is str:
         return value.encode()
     return value if value is None else value.base64  # type: ignore[union-attr]
 
 
 def text_of(value: Bytes | None) -> str | bytes | None:
-    """The text of a value; its bytes if they are not valid UTF-8."""
+    """Return the text of a value, or its bytes if they are not valid UTF-8."""
     return text_or_bytes(value.base64) if isinstance(value, Base64) else value
 
 
 def text_or_bytes(raw: bytes) -> str | bytes:
-    """The text of bytes; the bytes themselves if they are not valid UTF-8."""
+    """Return the text of bytes, or the bytes themselves if they are not valid UTF-8."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -165,7 +166,7 @@ def text_or_bytes(raw: bytes) -> str | bytes:
 
 
 def from_bytes(raw: bytes | None) -> Bytes | None:
-    """Bytes as records represent them."""
+    """Return bytes in the form of wire records."""
     if raw is None:
         return None
     value = text_or_bytes(raw)
@@ -173,10 +174,10 @@ def from_bytes(raw: bytes | None) -> Bytes | None:
 
 
 def preview(value: Any) -> Any:
-    """A value of a message for a problem, of bounded length.
+    """Return a value of a message as a problem shows it, of bounded length.
 
-    Long text is truncated, integers beyond 64 bits become text, arrays and objects become their type, and bytes become
-    their number.
+    Long text is truncated, integers beyond 64 bits become text, arrays and objects become the name of their type, and
+    bytes become their count.
     """
     if isinstance(value, (dict, list, tuple)):
         return type(value).__name__

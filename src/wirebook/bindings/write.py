@@ -43,7 +43,7 @@ DEFAULT_MODE: Final[dict[str, WriteMode]] = {
     "AMQP/1.0": "binary",
     "NATS": "structured",
 }
-"""Binary if the binding has it (D25)."""
+"""The content mode of an event if nothing requires one (D25)."""
 
 _FILL: Final[dict[type[AnyMessage], Callable[[Any, Contents], AnyMessage]]] = {
     HttpMessage: http.fill,
@@ -81,9 +81,9 @@ def write_event(
 ) -> WrittenMessage:
     """Write a CloudEvent.
 
-    `mode` None is the default mode of the protocol. `attributes` are as in `Received`, including `datacontenttype`;
-    None counts as absent. `base` is a record with slots that are already set. `content_type` is that of a structured
-    event: the JSON format, possibly with parameters.
+    A `mode` of None is the default mode of the protocol. `attributes` are as in `Received`, including
+    `datacontenttype`; None counts as absent. `base` is a record with slots that are already set. `content_type` is that
+    of a structured event: the JSON format, possibly with parameters.
     """
     wire = base or CLASSES[protocol]()
     attributes = {name: value for name, value in attributes.items() if value is not None}
@@ -135,19 +135,19 @@ def _binary(attributes: dict[str, Any], payload: Payload | None, problems: list[
 
 
 def _implied(payload: Payload | None) -> str | None:
-    """The content type of the payload itself; application/json for a JSON value without one (json-format.md#312)."""
+    """Return the content type of the payload: application/json for a JSON value without one (json-format.md#312)."""
     if payload is None:
         return None
     return payload.content_type or ("application/json" if payload.raw is None else None)
 
 
 def _encodable(value: Any) -> bool:
-    """Whether the value has no lone surrogate, which `check_attributes` reports."""
+    """Return whether the value has no lone surrogate. `check_attributes` reports lone surrogates."""
     return not isinstance(value, str) or value.isascii() or not SURROGATE.search(value)
 
 
 def _check_event_format(content_type: str) -> Iterator[Problem]:
-    """Only the JSON event format is supported."""
+    """Check that the event format is JSON, the only one that is supported."""
     if content_type.partition(";")[0].strip().lower() != MEDIA_TYPE:
         slot, text = (
             "envelopeoptions.format",
@@ -164,7 +164,7 @@ def _check_content_type(content_type: Any) -> Iterator[Problem]:
 
 
 def check_attributes(attributes: dict[str, Any]) -> Iterator[Problem]:
-    """Yield the rules of CloudEvents that the attributes violate."""
+    """Yield a problem for each CloudEvents rule that the attributes violate."""
     for name, expected, value in wrong_attributes(attributes):
         if name == "specversion" or (name in MANDATORY and value in (None, "")):
             yield malformed(name, expected, value)

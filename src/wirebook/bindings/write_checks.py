@@ -1,4 +1,4 @@
-"""Checks of the values that writers put on the wire, one for each kind of slot.
+"""Checks of the values that writers put on the wire, one for each type of slot.
 
 A check yields a problem with the slot, the allowed values and the actual value. Writers are strict, readers tolerant.
 
@@ -22,20 +22,20 @@ Check = Callable[[str, Any], Iterator[Problem]]
 
 
 def rejected(code: str, slot: str, expected: str, actual: Any) -> Problem:
-    """The problem of a value that cannot be written."""
+    """Return the problem of a value that cannot be written."""
     text = f"{slot}: expected {expected}, got {preview(actual)!r}"
     return Problem(code, text, slot=slot, expected=expected, actual=_printable(actual))
 
 
 def _printable(value: Any) -> Any:
-    """A preview of a value that can be written as JSON, without lone surrogates."""
+    """Return a preview of a value that can be written as JSON: without lone surrogates."""
     if isinstance(value, str):
         return SURROGATE.sub("?", preview(value))
     return preview(value) if isinstance(value, (str, bytes, int, float, bool, type(None))) else type(value).__name__
 
 
 def text(forbidden: re.Pattern[str] | None = None, expected: str = "a string", max_bytes: int | None = None) -> Check:
-    """A string without matches of `forbidden`, of at most `max_bytes` bytes of UTF-8."""
+    """Return a check for a string without matches of `forbidden`, of at most `max_bytes` bytes of UTF-8."""
 
     def check(slot: str, value: Any) -> Iterator[Problem]:
         if not isinstance(value, str):
@@ -49,7 +49,7 @@ def text(forbidden: re.Pattern[str] | None = None, expected: str = "a string", m
 
 
 def integer(low: int, high: int) -> Check:
-    """An integer in this range."""
+    """Return a check for an integer in this range."""
 
     def check(slot: str, value: Any) -> Iterator[Problem]:
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
@@ -59,13 +59,13 @@ def integer(low: int, high: int) -> Check:
 
 
 def boolean(slot: str, value: Any) -> Iterator[Problem]:
-    """True or false."""
+    """Check that the value is true or false."""
     if not isinstance(value, bool):
         yield rejected("wrong-type", slot, "true or false", value)
 
 
 def octets(max_bytes: int | None = None) -> Check:
-    """Bytes, or a string, which is sent as UTF-8."""
+    """Return a check for bytes, or a string, which is sent as UTF-8, of at most `max_bytes` bytes."""
 
     def check(slot: str, value: Any) -> Iterator[Problem]:
         size = _size(value)
@@ -84,14 +84,14 @@ def _size(value: Any) -> int | None:
 
 
 def check_slots(checks: dict[str, Check], options: dict[str, Any]) -> Iterator[Problem]:
-    """Check the bare slots in `options`. None counts as absent."""
+    """Check the slots in `options` that have a single value. None counts as absent."""
     for name, check in checks.items():
         if options.get(name) is not None:
             yield from check(f"protocoloptions.{name}", options[name])
 
 
 def check_pairs(section: str, name: Check, value: Check, options: dict[str, Any]) -> Iterator[Problem]:
-    """Check the names and values of a section with repeated names."""
+    """Check the names and values of a section of pairs, such as headers."""
     for key, item in options.get(section) or ():
         slot = f"protocoloptions.{section}[{preview(str(key))}]"
         yield from name(slot, key)

@@ -1,7 +1,7 @@
-"""AMQP 1.0 by python-qpid-proton: messages are accepted, and settled, when they are durable.
+"""Receive AMQP 1.0 with python-qpid-proton: messages are accepted, and settled, when they are durable.
 
-A message that is not settled stays with the broker, which delivers it again, to this gateway or another receiver. The
-credit of the link bounds how many such messages there are.
+The broker keeps a message that is not settled, and delivers it again to this gateway or another receiver. The link
+credit bounds the number of such messages.
 
 Spec: amqp-core-messaging-v1.0#2.8; endpoint/spec.md#amqp-options
 """
@@ -33,11 +33,11 @@ CONNECT_SECONDS: Final = 20
 STOP_SECONDS: Final = 10
 
 MOST_OPEN: Final = 1000
-"""Messages that are read without being settled: so many can be delivered twice after a crash."""
+"""The maximum number of unsettled messages. This many can be delivered twice after a crash."""
 
 
 class AmqpReceiver:
-    """Receives the messages of a node. The broker knows the gateway by the `identity` of its segments."""
+    """Receives the messages of a node. The broker identifies the gateway by the `identity` of its `Sink`."""
 
     def __init__(
         self, endpoint: ReceivedEndpoint, committer: Committer, identity: str, note: Callable[[str], None]
@@ -64,7 +64,7 @@ class AmqpReceiver:
         self._container = f"wirebook-{identity}-{endpoint.xid.removeprefix('/endpoints/')}"
         self._loop = asyncio.get_running_loop()
         self._connection: AmqpConnection | None = None
-        self._pending: dict[asyncio.Future[None], list[Any]] = {}  # groups, and their deliveries on the connection
+        self._pending: dict[asyncio.Future[None], list[Any]] = {}  # deliveries of the connection, by group
         self._resuming: asyncio.Task[None] | None = None
         self._is_stopping = False
 
@@ -118,14 +118,14 @@ class AmqpReceiver:
         self.status.failure = text
 
     def _read(self) -> None:
-        """Capture the messages that have arrived, unless memory is full; then let the broker send more."""
+        """Capture the messages that have arrived, unless memory is full. Then grant the broker more credit."""
         connection = self._connection
         assert connection
         while connection.is_within_message or not self._committer.is_full:
             message = connection.next_message(MAX_RECORD_BYTES)
             if message is None:
                 break
-            if self._is_stopping and not message[0].settled:  # the broker has forgotten one that it settled
+            if self._is_stopping and not message[0].settled:  # a settled message cannot be released
                 connection.release(message[0])
             else:
                 self._capture(connection, *message)
@@ -145,8 +145,8 @@ class AmqpReceiver:
             self._connection.flush()
 
     def _capture(self, connection: AmqpConnection, delivery: Any, encoded: bytes | None) -> None:
-        """Add the line of a message; one that cannot be a record is counted and rejected, so that it does not
-        return."""
+        """Add the line of a message. A message that cannot be a record is counted and rejected, so that the broker
+        does not deliver it again."""
         line = b""
         if encoded is not None:
             try:
@@ -171,7 +171,7 @@ class AmqpReceiver:
         connection.reject(delivery, text)
 
     def _accept(self, connection: AmqpConnection, deliveries: list[Any], durable: asyncio.Future[None]) -> None:
-        """Accept a group on the connection that delivered it; another one delivers it again."""
+        """Accept a group on the connection that delivered it. If that connection is lost, it is delivered again."""
         if durable.cancelled() or connection.lost.done():
             return
         del self._pending[durable]
@@ -188,13 +188,13 @@ class AmqpReceiver:
         connection.flush()
         while self._pending and not connection.lost.done():
             await first_of(*self._pending, connection.lost)
-            await asyncio.sleep(0)  # the callbacks that accept
+            await asyncio.sleep(0)  # run the callbacks that accept
         if not connection.lost.done():
             await connection.close(STOP_SECONDS)
 
 
 def _login_of(endpoint: ReceivedEndpoint, user: str | None) -> Login:
-    """The first mechanism of the catalogue that the gateway has; else the one that fits the credentials.
+    """Choose the first supported mechanism of the catalogue. If it names no mechanism, the credentials decide.
 
     Raises: WirebookError (``bad-authorization``)
     """

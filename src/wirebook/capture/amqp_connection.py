@@ -1,7 +1,7 @@
-"""A connection to an AMQP 1.0 broker with one receiving link: Proton's protocol engine on sockets of asyncio.
+"""A connection to an AMQP 1.0 broker with one receiving link: Proton's protocol engine on asyncio sockets.
 
-The engine has no thread, no socket and no TLS of its own here, so it runs on the gateway's event loop, and TLS is
-Python's, as for the other protocols.
+The engine has no thread and no socket of its own here, so it runs on the gateway's event loop. TLS is Python's, as for
+the other protocols.
 
 Spec: amqp-core-transport-v1.0; endpoint/spec.md#amqp-options; docs/decisions/0212
 """
@@ -20,13 +20,13 @@ from wirebook.convert.proton import own_value
 __all__ = ["OPTIONS", "AmqpConnection", "Login"]
 
 IDLE_SECONDS: Final = 60
-"""A broker that sends nothing for so long is away."""
+"""A connection is lost if the broker sends nothing for this long."""
 TICK_SECONDS: Final = 5
 FRAME_BYTES: Final = 16 << 10
 WINDOW_BYTES: Final = 8 << 20
-"""What the broker may send while no message is read, whatever its credit is."""
+"""The maximum number of bytes that the broker may send while no message is read, whatever its credit."""
 MAX_CONDITION: Final = 500
-"""Characters of an error of the broker."""
+"""The maximum number of characters in the text of an error condition."""
 
 OPTIONS: Final = (
     *("connection-properties", "connection-capabilities", "link-properties", "node-capabilities", "source-filters"),
@@ -66,10 +66,11 @@ class Login:
 
 
 class AmqpConnection(asyncio.Protocol):
-    """Connects, and attaches to a node. `ready` is done when the broker has accepted that; `lost` is done when the
-    connection or the link has ended, with the reason. `changed` is called when messages may have arrived.
+    """Connects to a broker, and attaches a link to a node. `ready` is done when the broker has accepted the link.
+    `lost` is done when the connection or the link has ended; its result is the reason. `changed` is called when
+    messages may have arrived.
 
-    Shape: `unsettled` counts the messages that were read, and neither accepted, rejected nor released.
+    Shape: `unsettled` counts the messages that were read but not accepted, rejected or released yet.
     """
 
     def __init__(
@@ -134,7 +135,7 @@ class AmqpConnection(asyncio.Protocol):
     # -- the socket --------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to speak AMQP (called by asyncio)."""
+        """Start the protocol (called by asyncio)."""
         self._socket = transport
         self._tick()
 
@@ -145,17 +146,17 @@ class AmqpConnection(asyncio.Protocol):
                 self._engine.push(data[:size])
                 data = data[size:]
         except proton.TransportException:
-            pass  # the event of the error has the reason
+            pass  # `on_transport_error` reports the reason
         self._process()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End (called by asyncio)."""
+        """Stop the timer and report the loss (called by asyncio)."""
         if self._ticking is not None:
             self._ticking.cancel()
         self._lose(str(error) if error else "the broker closed the connection")
 
     def _tick(self) -> None:
-        """Send heartbeats, and notice that those of the broker are missing."""
+        """Send heartbeats, and detect missing heartbeats of the broker."""
         self._engine.tick(self._loop.time())
         self._ticking = self._loop.call_later(TICK_SECONDS, self._tick)
         self._process()
@@ -167,7 +168,7 @@ class AmqpConnection(asyncio.Protocol):
         self.flush()
 
     def flush(self) -> None:
-        """Send what the engine has to say. That can end the connection, for example after a login that was refused."""
+        """Send the pending output of the engine. This can end the connection, for example after a rejected login."""
         while (size := self._engine.pending()) > 0:
             self._socket.write(self._engine.peek(size))
             self._engine.pop(size)
@@ -179,7 +180,7 @@ class AmqpConnection(asyncio.Protocol):
             self._events.pop()
 
     async def close(self, seconds: float) -> None:
-        """Detach, and wait until the broker has processed everything before that. A durable subscription stays."""
+        """Detach, and wait until the broker has processed everything sent before. A durable subscription remains."""
         self._link.detach()
         self._connection.close()
         self.flush()
@@ -193,7 +194,7 @@ class AmqpConnection(asyncio.Protocol):
     # -- events of the engine ----------------------------------------------------------------------------------------
 
     def on_link_remote_open(self, event: Any) -> None:
-        """A broker that refuses a link attaches it without a source, and detaches it then."""
+        """The broker has attached the link. To refuse a link, it sends an attach without a source, then a detach."""
         if event.link.remote_source.type == proton.Terminus.SOURCE and not self.ready.done():
             self.ready.set_result(None)
 
@@ -215,7 +216,7 @@ class AmqpConnection(asyncio.Protocol):
         self._lose(f"the broker closed the connection{_text(event.connection.remote_condition)}")
 
     def on_transport_error(self, _: Any) -> None:
-        """The broker refused the login, broke the protocol, or sends nothing any more."""
+        """The broker refused the login, violated the protocol, or has stopped sending."""
         is_refused = self._engine.sasl().outcome not in (None, proton.SASL.OK)
         what = f"the broker refused the login by {self._login.mechanism}" if is_refused else "the connection failed"
         self._lose(f"{what}{_text(self._engine.condition)}")
@@ -228,21 +229,21 @@ class AmqpConnection(asyncio.Protocol):
 
     @property
     def is_within_message(self) -> bool:
-        """Whether a part of a message was read, which must be read to its end to free the window."""
+        """Whether a message was read in part. The rest of it must be read to free the session window."""
         return self._size > 0
 
     @property
     def unused_credit(self) -> int:
-        """The number of messages that the broker may send, and of those that were not read."""
+        """The number of messages that the broker may still send, plus those that have arrived but were not read."""
         return int(self._link.credit)
 
     def grant(self, credit: int) -> None:
-        """Let the broker send more messages."""
+        """Grant the broker credit for more messages."""
         self._link.flow(credit)
 
     def next_message(self, limit: int) -> tuple[Any, bytes | None] | None:
-        """Read a message that has arrived completely; None if there is none. Of a message with more than `limit` bytes
-        there are none."""
+        """Return the delivery and the bytes of the next message; None if no message has arrived completely. The bytes
+        are None if there are more than `limit`."""
         while (delivery := self._link.current) is not None:
             if delivery.aborted:
                 self._parts, self._size = [], 0
@@ -263,15 +264,15 @@ class AmqpConnection(asyncio.Protocol):
         return None
 
     def accept(self, delivery: Any) -> None:
-        """Tell the broker that a message is durable."""
+        """Accept a message, because it is durable."""
         self._settle(delivery, proton.Delivery.ACCEPTED)
 
     def release(self, delivery: Any) -> None:
-        """Give a message back, as if it had not been sent."""
+        """Release a message, so that the broker can deliver it again."""
         self._settle(delivery, proton.Delivery.RELEASED)
 
     def reject(self, delivery: Any, text: str) -> None:
-        """Refuse a message for ever."""
+        """Reject a message permanently."""
         delivery.local.condition = proton.Condition("amqp:decode-error", text[:MAX_CONDITION])
         self._settle(delivery, proton.Delivery.REJECTED)
 
@@ -282,7 +283,7 @@ class AmqpConnection(asyncio.Protocol):
 
 
 def _text(condition: Any) -> str:
-    """An error of the broker as the end of a sentence."""
+    """Return an error condition of the broker as the end of a sentence."""
     if condition is None:
         return ""
     return f": {condition.name}{f': {condition.description}' if condition.description else ''}"[:MAX_CONDITION]

@@ -1,4 +1,4 @@
-"""Waiting between attempts: exponential, with jitter, so that clients do not return to a server at the same moment."""
+"""Exponential backoff with jitter, so that clients do not reconnect to a server at the same moment."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ MAX_SECONDS: Final = 30.0
 
 
 class Backoff:
-    """The time to wait before the next attempt."""
+    """The delay before the next attempt."""
 
     def __init__(self, first: float = FIRST_SECONDS, most: float = MAX_SECONDS) -> None:
         self._first = self._next = first
         self._most = most
 
     def reset(self) -> None:
-        """Begin with the shortest time again, after a success."""
+        """Return to the shortest delay, after a success."""
         self._next = self._first
 
     async def wait(self, until: asyncio.Event | None = None) -> None:
-        """Wait between half of the time and all of it, and double it for the next attempt; end early with `until`."""
+        """Wait for a random part of the delay, at least half, and double the delay. `until` ends the wait early."""
         seconds = random.uniform(self._next / 2, self._next)  # noqa: S311 (not for cryptography)
         self._next = min(2 * self._next, self._most)
         try:

@@ -1,4 +1,4 @@
-"""Group commit: messages that arrive while a write is under way are made durable together by the next one."""
+"""Group commit: messages that arrive during a write become durable together, with the next write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROLL_SECONDS: Final = 1.0
 
 
 class Committer:
-    """Writes lines to a sink in groups. All methods belong to the event loop; the sink has a thread of its own.
+    """Writes lines to a sink in groups. All methods must run on the event loop; the sink has its own thread.
 
     Units: `limit` is in bytes. Receivers stop reading while the lines in memory exceed it (`is_full`, `room`).
     """
@@ -39,7 +39,7 @@ class Committer:
 
     @property
     def free_bytes(self) -> int:
-        """How many bytes of lines there is room for."""
+        """The number of bytes that can be added before the limit is reached."""
         return max(self._limit - self._status.pending_bytes, 0)
 
     @property
@@ -60,7 +60,7 @@ class Committer:
             self._has_room.set()
 
     def try_reserve(self, size: int, held: int = 0) -> bool:
-        """Reserve more bytes for a message that holds `held` bytes already, if they fit. Returns whether they do.
+        """Reserve more bytes for a message that already holds `held` bytes, if they fit. Returns whether they do.
 
         A message that is larger than the limit fits if nothing else is in memory.
         """
@@ -71,7 +71,7 @@ class Committer:
         return True
 
     def append(self, line: bytes) -> asyncio.Future[None]:
-        """Add a line. The result is done when the line is durable; it is shared by a group, so do not cancel it."""
+        """Add a line. The returned future is done when the line is durable. A group shares it: do not cancel it."""
         self._lines.append(line)
         self.reserve(len(line))
         self._wake.set()
@@ -80,9 +80,9 @@ class Committer:
     async def run(self) -> None:
         """Write groups until `close` is called and everything is durable; then complete the last segment.
 
-        A write that fails is repeated until it succeeds. Meanwhile nothing is acknowledged, and `is_full` stops the
-        receivers. However this ends, the sink is closed after the write that is under way, so that the next gateway can
-        start at once.
+        A failed write is retried until it succeeds. Until then, nothing is acknowledged, and `is_full` stops the
+        receivers when memory is full. However `run` ends, the sink is closed after the current write, so that the next
+        gateway can start at once.
         """
         try:
             while self._lines or not self._closing:
@@ -114,7 +114,7 @@ class Committer:
         self._wake.set()
 
     async def _linger(self) -> None:
-        """Wait for more lines, as long as the sink asks for it and there is room."""
+        """Wait for more lines, for the time that the sink defines and while there is room."""
         end = self._loop.time() + self._sink.linger_seconds
         while not (self._closing or self.is_full) and (left := end - self._loop.time()) > 0:
             self._wake.clear()

@@ -1,4 +1,4 @@
-"""What to receive: the protocol, the addresses and the options of an endpoint of the catalogue, and its credentials.
+"""The endpoints to receive from: their protocol, addresses and options in the catalogue, and their credentials.
 
 Every error names the JSON Pointer of the value in the catalogue, with file, line and column.
 
@@ -39,7 +39,8 @@ TLS_SCHEMES: Final = ("https", "mqtts", "ssl", "amqps", "tls")
 class Credentials:
     """The credentials of one endpoint. They have no `repr`, so that no log contains them.
 
-    `cafile`, `certfile` and `keyfile` are PEM files; without `cafile` the authorities of the system are trusted.
+    `cafile`, `certfile` and `keyfile` are PEM files; without `cafile`, the system's certificate authorities are
+    trusted.
     """
 
     username: str | None = None
@@ -50,7 +51,7 @@ class Credentials:
     keyfile: str | None = None
 
     def tls_context(self, xid: str) -> ssl.SSLContext:
-        """Return the settings of a TLS client that verifies the server. Raises: WirebookError (``bad-setting``)"""
+        """Return a TLS context for a client that verifies the server. Raises: WirebookError (``bad-setting``)"""
         try:
             context = ssl.create_default_context(cafile=self.cafile)
             if self.certfile is not None:
@@ -63,7 +64,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address of an endpoint: its URI in parts, and its pointer in the catalogue."""
+    """An address of an endpoint: its parsed URI, and its JSON Pointer in the catalogue."""
 
     uri: SplitResult
     pointer: str
@@ -89,8 +90,9 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
-    """Options of the server. `listen` replaces host and port of the endpoint's address. `rate` is in requests per
-    second and endpoint, `max_body` in bytes. `origins` may send webhooks; empty or `*`: all."""
+    """Options of the HTTP server. `listen` replaces the host and port of the endpoint's address. `rate` is in requests
+    per second for each endpoint, `max_body` in bytes. `origins` may send webhooks; empty or `*`: all. `insecure`
+    allows listening without a token on an address that other machines can reach."""
 
     listen: tuple[str, int] | None = None
     max_body: int = 8 << 20
@@ -152,7 +154,7 @@ class ReceivedEndpoint:
             try:
                 uri = urlsplit(text) if isinstance(text, str) else urlsplit("")
                 is_valid = uri.scheme.lower() in schemes and bool(uri.hostname) and uri.port != 0
-            except ValueError:  # a port that is no number
+            except ValueError:  # the port is not a number
                 is_valid = False
             if not is_valid:
                 actual = re.sub(r"(?<=://)[^/@]*@", "", str(text))
@@ -192,7 +194,7 @@ class ReceivedEndpoint:
     def problem(
         self, code: str, place: str | tuple[object, ...], message: str, expected: Any = None, actual: Any = None
     ) -> WirebookError:
-        """Return the error for an attribute of the endpoint, with its place in the source document."""
+        """Return the error for an attribute of the endpoint, with its location in the source document."""
         pointer = self._at
         for token in (place,) if isinstance(place, str) else place:
             pointer = child(pointer, token)
@@ -249,8 +251,8 @@ def _stripped_token(token: str, place: str, *, file: str | None = None, xid: str
 
 
 def check_secrets(secrets: Mapping[str, Credentials], catalog: Catalog, file: Path | None) -> None:
-    """Check that every entry of a secrets file is for an endpoint of the catalogue: those of a misspelt one would be
-    missing where they are needed.
+    """Check that every entry of a secrets file is for an endpoint of the catalogue: the credentials of a misspelt one
+    would be ignored.
 
     Raises: WirebookError (``bad-setting``)
     """
@@ -265,7 +267,7 @@ def check_secrets(secrets: Mapping[str, Credentials], catalog: Catalog, file: Pa
 
 
 def read_secrets(file: Path | None) -> dict[str, Credentials]:
-    """Read a secrets file: a JSON object of objects by the XIDs of endpoints. Errors never contain its values.
+    """Read a secrets file: a JSON object that maps XIDs of endpoints to credentials. Errors never contain its values.
 
     Raises: WirebookError (``unreadable-file``, ``bad-setting``)
     """
@@ -276,7 +278,7 @@ def read_secrets(file: Path | None) -> dict[str, Credentials]:
     except OSError as error:
         message = f"cannot read '{file}': {error.strerror or error}"
         raise WirebookError(Problem("unreadable-file", message, file=str(file))) from None
-    except ValueError:  # its message may quote the text
+    except ValueError:  # its message may quote secrets
         raise WirebookError(Problem("bad-setting", f"'{file}' is not valid JSON", file=str(file))) from None
     allowed = f"an object of endpoints, each with strings for any of {', '.join(MEMBERS)}"
     if not isinstance(value, dict):

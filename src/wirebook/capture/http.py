@@ -1,7 +1,7 @@
-"""HTTP: a server for the requests that deliver messages, which it answers with 202 when they are durable.
+"""Receive messages over HTTP: a server that answers requests with 202 when their messages are durable.
 
-A request is captured as it is, whatever it holds: a CloudEvent in binary or structured mode, a batch, or anything else.
-Only credentials are left out of it.
+A request is captured as it is, whatever it contains: a CloudEvent in binary or structured mode, a batch, or anything
+else. Only credentials are removed.
 
 Spec: endpoint/spec.md#http-options; the CloudEvents webhook text (https://github.com/cloudevents/spec, http-webhook.md)
 """
@@ -46,7 +46,7 @@ TOKEN_PARAMETER: Final = "access_token"  # noqa: S105 (RFC 6750#2.3)
 
 
 class RateLimit:
-    """A token bucket: `rate` requests per second, and as many at once."""
+    """A token bucket: `rate` requests per second, and bursts of the same number."""
 
     def __init__(self, rate: int, clock: Callable[[], float]) -> None:
         self._rate, self._clock = rate, clock
@@ -64,7 +64,7 @@ class RateLimit:
 
 
 class DeliveryTarget:
-    """An endpoint that messages are posted to: its path, and everything below it."""
+    """An endpoint that messages are sent to, at its path and everything below it."""
 
     def __init__(self, endpoint: ReceivedEndpoint, options: HttpOptions) -> None:
         """Raises: WirebookError (``not-receivable``, ``incomplete-endpoint``, ``bad-setting``, ...)"""
@@ -123,7 +123,7 @@ class DeliveryTarget:
 
 
 class HttpReceiver:
-    """The server of one address, for the endpoints that have it."""
+    """The server of one address, for all endpoints with this address."""
 
     def __init__(self, targets: list[DeliveryTarget], committer: Committer, note: Callable[[str], None]) -> None:
         """Listen. Raises: WirebookError (``address-in-use``, ``bad-setting``)"""
@@ -181,7 +181,7 @@ class HttpReceiver:
             await self._capture(target, scope, headers, receive, send)
 
     async def _shake_hands(self, target: DeliveryTarget, headers: dict[bytes, bytes], send: Any) -> None:
-        """Answer the validation request of CloudEvents webhooks; any other OPTIONS gets the methods."""
+        """Answer the validation request of CloudEvents webhooks. Other OPTIONS requests get the allowed methods."""
         answer = {"Allow": f"{target.method}, OPTIONS"}
         origin = headers.get(b"webhook-request-origin", b"").decode("latin-1")
         origins = target.options.origins
@@ -213,7 +213,7 @@ class HttpReceiver:
     async def _store(
         self, target: DeliveryTarget, scope: dict[str, Any], headers: dict[bytes, bytes], receive: Any
     ) -> str | None:
-        """Read a body and wait until its line is durable. Returns None, or the reason for which it was not stored.
+        """Read a body and wait until its line is durable. Returns None, or the reason why it was not stored.
 
         The memory of the body is reserved before it is read: all of `Content-Length`, or else each part.
         """
@@ -266,7 +266,7 @@ async def reply_and_close(
 
 
 async def reply(send: Any, status: int, text: str = "", headers: dict[str, str] | None = None) -> None:
-    """Send a response of ASGI."""
+    """Send an ASGI response."""
     body = await start_reply(send, status, text, headers)
     await send({"type": "http.response.body", "body": body})
 
@@ -282,7 +282,7 @@ async def start_reply(send: Any, status: int, text: str, headers: dict[str, str]
 
 
 class _Server(WebServer):
-    """A server in an event loop whose owner handles signals."""
+    """A server that leaves signals to the owner of the event loop."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -306,7 +306,7 @@ async def serve_until(stopping: asyncio.Event, app: Any, listener: socket.socket
 
 
 def listening_socket(host: str, port: int, *, hint: str) -> socket.socket:
-    """Listen on an address; port 0 is a free one. Raises: WirebookError (``address-in-use``)"""
+    """Listen on an address; port 0 selects a free port. Raises: WirebookError (``address-in-use``)"""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
@@ -317,6 +317,6 @@ def listening_socket(host: str, port: int, *, hint: str) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Return the URL of a socket that listens."""
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"

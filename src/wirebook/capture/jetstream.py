@@ -1,7 +1,8 @@
-"""Streams of JetStream: which one keeps the messages of a subject, and reading a range of one.
+"""Find the JetStream stream that stores the messages of a subject, and read a range of its messages.
 
-Messages can be read again at any time, so nothing is acknowledged: a range is read by a consumer that starts at a
-sequence number, and that the server forgets.
+JetStream is the persistence of NATS: a stream stores the messages of some subjects and gives them sequence numbers.
+Messages can be read again at any time, so nothing is acknowledged. A range is read with an ephemeral consumer that
+starts at a sequence number.
 
 Spec: endpoint/spec.md#nats-options; docs/how-to/jetstream.md; docs/decisions/0207
 """
@@ -31,23 +32,24 @@ from wirebook.problems import Problem, WirebookError
 __all__ = ["KeptStream", "MessagesLost", "ServerAway", "find_stream", "read_messages", "stream_state"]
 
 PER_REQUEST: Final = 256
-"""Messages that are asked for at once."""
+"""The maximum number of messages in a pull request."""
 IDLE_SECONDS: Final = 30
-"""How long to wait for the server; after the same time the server forgets a consumer."""
+"""How long to wait for the next message, and how long the server keeps a consumer that nobody uses."""
 NOTHING_THERE: Final = re.compile(rb"NATS/1\.0 (404|408)\b")
+"""The status of a pull request for which there are no messages."""
 
 
 class ServerAway(ConnectionError):
-    """The server cannot be reached, or has gone away; it may come back."""
+    """The server cannot be reached, or has not delivered everything. A later attempt may succeed."""
 
 
 class MessagesLost(Exception):
-    """The stream no longer has messages that were not read."""
+    """The stream no longer has some messages that were not read yet."""
 
 
 class KeptStream(NamedTuple):
-    """A stream, and the sequence numbers of its first and last message. A stream that was deleted and created again
-    counts from 1, so `created` is part of its identity."""
+    """A stream, and the sequence numbers of its first and last message. A stream that is deleted and created again
+    restarts at 1, so `created` is part of its identity."""
 
     name: str
     first: int
@@ -57,10 +59,11 @@ class KeptStream(NamedTuple):
 
 @asynccontextmanager
 async def _connected(servers: NatsServers, client: Client) -> AsyncIterator[None]:
-    """Raises: ServerAway, WirebookError (``bad-setting``)"""
+    """Connect a client for the duration of the block, and convert the errors of the connection. Errors of the
+    JetStream API are not converted. Raises: ServerAway, WirebookError (``bad-setting``)"""
 
     async def quiet(_: Exception) -> None:
-        """The caller sees the error where it waits."""
+        """Ignore the error: the caller gets it where it waits."""
 
     try:
         await client.connect(**servers.settings("wirebook-stream"), error_cb=quiet)
@@ -83,7 +86,7 @@ def _text(error: Exception) -> str:
 
 
 def stream_state(servers: NatsServers, name: str) -> KeptStream:
-    """Raises: ServerAway, MessagesLost"""
+    """Ask the server for the state of a stream. Raises: ServerAway, MessagesLost"""
 
     async def ask() -> KeptStream:
         client = NatsClient()
@@ -102,7 +105,7 @@ def _kept(info: StreamInfo) -> KeptStream:
 
 
 def find_stream(servers: NatsServers, subject: str) -> KeptStream:
-    """The stream that keeps messages with a subject.
+    """Find the only stream that stores messages with a subject.
 
     Raises: broker-unreachable, unknown-topic, not-receivable
     """
@@ -146,7 +149,9 @@ def find_stream(servers: NatsServers, subject: str) -> KeptStream:
 async def read_messages(
     servers: NatsServers, stream: str, subject: str, first: int, last: int
 ) -> AsyncGenerator[tuple[int, bytes]]:
-    """The messages with a subject, from sequence number `first` to `last`, as capture lines.
+    """Yield the sequence number and the capture line of each message with a subject, from number `first` to `last`.
+
+    The client `reader` passes everything that it receives to its inbox, so API requests need a second client.
 
     Raises: ServerAway
     """
@@ -175,7 +180,7 @@ async def read_messages(
 
 @asynccontextmanager
 async def _consumer(jetstream: JetStreamContext, stream: str, subject: str, first: int) -> AsyncIterator[ConsumerInfo]:
-    """A consumer from sequence number `first` on, deleted at the end of the block."""
+    """Create a consumer that starts at sequence number `first`; delete it at the end of the block."""
     config = ConsumerConfig(
         filter_subject=subject,
         deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
@@ -194,7 +199,7 @@ async def _consumer(jetstream: JetStreamContext, stream: str, subject: str, firs
 
 
 class Arrived(NamedTuple):
-    """What arrived in an inbox, as it was on the wire."""
+    """A NATS message in an inbox, as it was on the wire: a message of the stream, or the status of a pull request."""
 
     subject: bytes
     reply: bytes
@@ -203,7 +208,8 @@ class Arrived(NamedTuple):
 
     @property
     def is_state_of_request(self) -> bool:
-        """Whether it says that there are no more messages, instead of being one. Raises: ServerAway"""
+        """Whether this is the status that there are no more messages, and not a message of the
+        stream. Raises: ServerAway"""
         if self.reply:
             return False
         if not NOTHING_THERE.match(self.headers):
@@ -211,7 +217,7 @@ class Arrived(NamedTuple):
         return True
 
     def line(self, endpoint: str, stored: datetime) -> bytes:
-        """The capture line of a message that the server stored at a time."""
+        """Return the capture line of a message that the server stored at the time `stored`."""
         message = NatsMessage(
             received=instant_text(stored),
             endpoint=endpoint,
@@ -223,7 +229,7 @@ class Arrived(NamedTuple):
 
 
 class Inbox:
-    """A subject of a connection's own, at which requested messages arrive."""
+    """A subject that belongs to one connection, to which the server sends the requested messages."""
 
     def __init__(self, client: UnqueuedClient) -> None:
         self._client = client
@@ -241,13 +247,13 @@ class Inbox:
         self._arrived.put_nowait(Arrived(bytes(subject), bytes(reply), bytes(data), bytes(headers or b"")))
 
     async def request(self, consumer: ConsumerInfo, count: int) -> None:
-        """Ask for the next messages of a consumer."""
+        """Request the next `count` messages of a consumer."""
         request = {"batch": count, "no_wait": True, "expires": IDLE_SECONDS * 10**9 // 2}
         place = f"$JS.API.CONSUMER.MSG.NEXT.{consumer.stream_name}.{consumer.name}"
         await self._client.publish(place, json.dumps(request).encode(), self._subject)
 
     async def next(self) -> Arrived:
-        """Raises: TimeoutError"""
-        if self._arrived.empty():  # only then: a limit of time costs as much as all else that is done for a message
+        """Wait for the next message in the inbox. Raises: TimeoutError"""
+        if self._arrived.empty():  # only then: a timeout costs as much as everything else per message
             return await asyncio.wait_for(self._arrived.get(), IDLE_SECONDS)
         return self._arrived.get_nowait()

@@ -1,6 +1,6 @@
-"""Kafka by confluent-kafka: a consumer whose offsets are committed when the messages before them are durable.
+"""Receive Kafka with confluent-kafka: offsets are committed when the messages before them are durable.
 
-Kafka can be read again, so `wirebook stream` lands its messages exactly once. The gateway is for samples: traffic to
+Kafka keeps its messages, so `wirebook stream` can land them exactly once. The gateway is for samples: traffic to
 describe, and captures for tests.
 
 Spec: endpoint/spec.md#kafka-options
@@ -32,18 +32,18 @@ from wirebook.problems import Problem, WirebookError
 SCHEME: Final = re.compile(r"([A-Za-z_0-9]+)://")
 MOST_MESSAGES: Final = 1000
 MOST_BYTES: Final = 1 << 20
-"""The size that the first messages may have: Kafka's default limit."""
+"""The assumed size of a message before the first one is read: Kafka's default limit."""
 POLL_SECONDS: Final = 0.2
 COMMIT_SECONDS: Final = 1.0
 REVOKE_SECONDS: Final = 30.0
 CHECK_SECONDS: Final = 1.0
-"""How long a broker has to answer whether it is back, and how often it is asked."""
+"""The timeout of a check whether a broker is back, and the time between two checks."""
 
 FORGET_SECONDS: Final = 60.0
-"""A failure that was not repeated for so long is over. librdkafka and the backoff repeat one more often."""
+"""A failure that has not occurred again for this long is over. librdkafka and the backoff retry more often."""
 
 QUEUE_KIBIBYTES: Final = 16 * 1024
-"""Messages that librdkafka fetches ahead."""
+"""The size of the messages that librdkafka fetches ahead."""
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 RESETS: Final = {"earliest": "earliest", "latest": "latest", "none": "error"}
@@ -52,7 +52,7 @@ RESETS: Final = {"earliest": "earliest", "latest": "latest", "none": "error"}
 class KafkaReceiver:
     """Receives the messages of a topic as a member of the endpoint's consumer group.
 
-    The group knows the gateway by the `identity` of its segments. One thread uses the consumer, and calls its
+    The group identifies the gateway by the `identity` of its `Sink`. A single thread uses the consumer and runs its
     callbacks.
     """
 
@@ -81,10 +81,10 @@ class KafkaReceiver:
         self._thread = ThreadPoolExecutor(1, "wirebook-kafka")
         self._pending: set[asyncio.Future[None]] = set()
         self._durable: dict[tuple[str, int], int] = {}  # offsets to commit
-        self._failures: dict[tuple[str, int], float] = {}  # the last time of each kind, by event and error code
+        self._failures: dict[tuple[str, int], float] = {}  # time of the last one, by event and error code
         self._is_down = self._was_receiving = False
-        self._answers = 0  # of brokers since all of them were down
-        self._line_bytes = MOST_BYTES  # of the largest of the last messages
+        self._answers = 0  # successful checks since all brokers were down
+        self._line_bytes = MOST_BYTES  # size of the largest line of the last poll
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Receive until the gateway stops, then commit what is durable."""
@@ -113,7 +113,7 @@ class KafkaReceiver:
             self._thread.shutdown(wait=False)
 
     def _most_messages(self) -> int:
-        """How many messages there is room for, if they are as large as the largest of the last ones."""
+        """The number of messages that fit into memory, if they are as large as the largest of the last ones."""
         return min(max(self._committer.free_bytes // self._line_bytes, 1), MOST_MESSAGES)
 
     def _call(self, function: Callable[[], Any]) -> asyncio.Future[Any]:
@@ -122,7 +122,7 @@ class KafkaReceiver:
     def _connect(self) -> Consumer:
         try:
             consumer = Consumer(self._settings)
-        except KafkaException as error:  # such as a file of certificates that cannot be read
+        except KafkaException as error:  # for example, a certificate file that cannot be read
             message = f"the Kafka client of '{self._xid}' cannot start: {error.args[0].str()}"
             raise WirebookError(Problem("bad-setting", message, xid=self._xid)) from None
         if self._partition is None:
@@ -160,7 +160,7 @@ class KafkaReceiver:
             self._failed("connection failed", error)
 
     def _failed(self, event: str, error: KafkaError) -> None:
-        """Note a failure once until it is over. Failures are compared by code: texts have addresses and times."""
+        """Note a failure once until it is over. Failures are compared by code: their texts have addresses and times."""
         now, kind = monotonic(), (event, error.code())
         if now - self._failures.get(kind, -FORGET_SECONDS) >= FORGET_SECONDS:
             self._note(f"{event}: {error.str()}; trying again")
@@ -172,9 +172,10 @@ class KafkaReceiver:
         self._failures.clear()
 
     def _check_brokers(self, consumer: Consumer) -> None:
-        """Ask whether a broker is back: librdkafka reports that none can be reached, but not that one can again.
+        """Check whether a broker is back. librdkafka reports that no broker can be reached, but not that one can be
+        reached again.
 
-        The second answer counts, because errors from before the first one may still be queued.
+        Only the second successful check counts, because errors from before the first one may still be queued.
         """
         with suppress(KafkaException):
             consumer.list_topics(self._topic, timeout=CHECK_SECONDS)
@@ -212,7 +213,7 @@ class KafkaReceiver:
     async def _everything_is_durable(self) -> None:
         while self._pending:
             await asyncio.wait(self._pending)
-            await asyncio.sleep(0)  # the callbacks that count
+            await asyncio.sleep(0)  # run the callbacks of the group
 
     def _commit(self, consumer: Consumer) -> None:
         """Commit the offsets of durable messages. After an error they are committed with the next ones."""
@@ -228,7 +229,7 @@ class KafkaReceiver:
 
 
 def _security(endpoint: ReceivedEndpoint) -> dict[str, Any]:
-    """The addresses, and the settings of TLS and SASL. Raises: WirebookError"""
+    """Return the settings for the addresses, TLS and SASL. Raises: WirebookError"""
     servers, credentials = endpoint.bootstrap_servers(), endpoint.credentials
     protocols = {match[1].upper() for match in map(SCHEME.match, servers.split(",")) if match}
     entries = [entry for entry in endpoint.option("authorization") or () if isinstance(entry, dict)]

@@ -1,4 +1,4 @@
-"""What errors say of a Kafka broker, whichever client has asked it.
+"""The errors of a Kafka broker, for both clients: Kafka's Java client and confluent-kafka.
 
 Spec: docs/how-to/kafka-stream.md
 """
@@ -14,12 +14,12 @@ from wirebook.problems import Problem, WirebookError
 __all__ = ["ANSWER_SECONDS", "BrokerErrors"]
 
 ANSWER_SECONDS: Final = 15
-"""How long a broker has to answer."""
+"""How long to wait for an answer of a broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerErrors:
-    """The errors of a broker that is asked for topics, with settings as those of Kafka's Java clients."""
+    """Creates the errors of a broker that is asked for topics. `settings` are those of Kafka's Java client."""
 
     topics: Sequence[str]
     settings: Mapping[str, str]

@@ -1,7 +1,7 @@
-"""Ask a Kafka broker which offsets its topics have, without Java: by confluent-kafka.
+"""Ask a Kafka broker for the offsets of its topics with confluent-kafka, without Java.
 
-Clients of Spark Connect plan the batches of a stream so. Spark reads the messages themselves, with Kafka's Java client,
-so the settings are those of that client.
+Spark Connect clients use this to plan the batches of a stream. Spark then reads the messages with Kafka's Java client,
+so the settings are those of the Java client, which are translated for confluent-kafka (librdkafka).
 
 Spec: docs/how-to/kafka-stream.md; docs/decisions/0226
 """
@@ -41,11 +41,11 @@ SAME_SETTINGS: Final = {
     "ssl.keystore.key": "ssl.key.pem",
     "ssl.truststore.certificates": "ssl.ca.pem",
 }
-"""The settings of Kafka's Java client that librdkafka has too, by another name or the same."""
+"""The settings of Kafka's Java client that librdkafka also has, with its names for them."""
 
 
 class KafkaOffsets:
-    """Asks a broker for the offsets of topics. The connection is kept.
+    """Asks a broker for the offsets of topics. It keeps its connection.
 
     Raises: bad-setting
     """
@@ -60,14 +60,14 @@ class KafkaOffsets:
         own = {"error_cb": self._note, "log_level": 0}  # librdkafka would print what `error_cb` reports
         try:
             self._client = AdminClient(librdkafka_settings(settings) | own)
-        except KafkaException as error:  # such as a file of certificates that cannot be read
+        except KafkaException as error:  # for example, a certificate file that cannot be read
             message = f"the Kafka client cannot start: {error.args[0].str()}"
             raise WirebookError(Problem("bad-setting", message)) from None
 
     def ask(self) -> dict[str, dict[int, tuple[int, int]]]:
-        """For each partition of each topic, the first offset that the broker has, and the one after the last.
+        """Return the first offset that the broker has and the offset after the last one, by topic and partition.
 
-        With transactions, the last is the last one whose transaction has ended.
+        Unless uncommitted messages are read, the last offset is the one before the first open transaction.
 
         Raises: broker-unreachable, unknown-topic
         """
@@ -120,7 +120,7 @@ class KafkaOffsets:
 
 
 def librdkafka_settings(settings: Mapping[str, str]) -> dict[str, Any]:
-    """The addresses and the settings of TLS and SASL, as librdkafka has them. The others are about reading.
+    """Return the addresses and the settings of TLS and SASL for librdkafka. Other settings only concern reading.
 
     Raises: bad-setting, for a setting that only Java understands
     """
@@ -132,7 +132,7 @@ def librdkafka_settings(settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _stores(settings: Mapping[str, str]) -> dict[str, str]:
-    """The files of certificates and keys."""
+    """Return the settings for certificate and key files."""
     files = dict[str, str]()
     if trusted := settings.get("ssl.truststore.location"):
         _check("ssl.truststore.type", settings.get("ssl.truststore.type", "JKS"), ("PEM",))
@@ -146,7 +146,7 @@ def _stores(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _login(settings: Mapping[str, str]) -> dict[str, str]:
-    """The mechanism of SASL, the user name and the password."""
+    """Return the SASL mechanism, the user name and the password."""
     if not settings.get("security.protocol", "").startswith("SASL_"):
         return {}
     mechanism = _check("sasl.mechanism", settings.get("sasl.mechanism", "GSSAPI"), MECHANISMS)

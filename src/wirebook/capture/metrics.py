@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, and the health of a program, on an address of their own: of the gateway and of streams.
+"""Prometheus metrics and health checks of the gateway and of streams, on a separate address.
 
 Spec: docs/how-to/capture.md#watch-it; docs/how-to/watch.md#prometheus
 """
@@ -23,7 +23,7 @@ from wirebook.capture.status import GatewayStatus
 
 
 class Health(Protocol):
-    """Whether a program does its work, and its numbers as JSON."""
+    """Whether a program is ready, and its figures as JSON."""
 
     @property
     def is_ready(self) -> bool: ...
@@ -31,7 +31,7 @@ class Health(Protocol):
 
 
 class StatusCollector(Collector):
-    """The numbers of a gateway as metrics."""
+    """The figures of a gateway as metrics."""
 
     def __init__(self, status: GatewayStatus) -> None:
         self._status = status

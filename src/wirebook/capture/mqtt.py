@@ -1,7 +1,7 @@
-"""MQTT 3.1.1 and 5.0 by paho-mqtt: a persistent session, whose messages are acknowledged when they are durable.
+"""Receive MQTT 3.1.1 and 5.0 with paho-mqtt, in a persistent session: messages are acknowledged when durable.
 
-With QoS 1 the broker forgets a message at PUBACK, with QoS 2 at PUBREC; both are sent only then. What is not
-acknowledged, the broker delivers again to the next connection of the session.
+The broker discards a message at PUBACK (QoS 1) or PUBREC (QoS 2), so these are sent only when the message is durable.
+The broker delivers messages that are not acknowledged again, to the next connection of the session.
 
 Spec: mqtt-v5.0#4.3; endpoint/spec.md#mqtt-options
 """
@@ -35,19 +35,19 @@ CONNECT_SECONDS: Final = 20
 KEEPALIVE_SECONDS: Final = 60
 STOP_SECONDS: Final = 10
 QUIET_SECONDS: Final = 0.2
-"""A broker that sent nothing for so long has processed the acknowledgements."""
+"""When the gateway stops, a broker that has sent nothing for this long has processed the acknowledgements."""
 
 SESSION_SECONDS: Final = 7 * 86_400
-"""How long an MQTT 5.0 broker keeps the session of a gateway that is not connected, unless the endpoint states it."""
+"""How long an MQTT 5.0 broker keeps the session of a disconnected gateway, unless the endpoint specifies it."""
 
 MOST_OPEN: Final = 1000
-"""Messages that are read without an acknowledgement: so many can be delivered twice after a crash."""
+"""The maximum number of unacknowledged messages. This many can be delivered twice after a crash."""
 
 
 class _Client(mqtt.Client):
-    """A client whose messages of QoS 1 and 2 are acknowledged by `acknowledge` alone.
+    """A client that acknowledges messages of QoS 1 and 2 only when `acknowledge` is called.
 
-    paho has manual acknowledgements, but with QoS 2 it sends PUBREC before the application sees the message, and it
+    paho has manual acknowledgements, but for QoS 2 it sends PUBREC before the application sees the message, and it
     keeps the message in memory until PUBREL; a crash in between loses it. Here `on_arrival` is called when a message of
     QoS 2 arrives, and `on_release` at its PUBREL.
     """
@@ -81,7 +81,7 @@ class _Client(mqtt.Client):
 
 
 class MqttReceiver:
-    """Receives the messages of a topic filter. The broker knows the gateway by the `identity` of its segments."""
+    """Receives the messages of a topic filter. The broker identifies the gateway by the `identity` of its `Sink`."""
 
     def __init__(
         self, endpoint: ReceivedEndpoint, committer: Committer, identity: str, note: Callable[[str], None]
@@ -248,7 +248,7 @@ class MqttReceiver:
             self._reading = None
 
     def _read(self) -> None:
-        """Read packets: one, and those that TLS has decrypted with it, which the event loop does not see."""
+        """Read one packet, and those that TLS has decrypted with it, which the event loop cannot see."""
         while self._client.loop_read() == MQTTErrorCode.MQTT_ERR_SUCCESS:
             if self._has_enough() and self._reading is not None and self._resuming is None:
                 self._resuming = asyncio.create_task(self._pause(self._reading))
@@ -260,7 +260,7 @@ class MqttReceiver:
         return self._committer.is_full or self._open >= MOST_OPEN
 
     async def _pause(self, descriptor: int) -> None:
-        """Stop reading until there is room, and messages have been acknowledged."""
+        """Stop reading until there is room and messages have been acknowledged."""
         self._loop.remove_reader(descriptor)
         while self._has_enough():
             await self._committer.room()
@@ -292,8 +292,8 @@ class MqttReceiver:
         self._stored.pop(mid, None)
 
     def _capture(self, message: mqtt.MQTTMessage) -> asyncio.Future[None] | None:
-        """Add the line of a message; one that cannot be a record is counted and acknowledged, so that it does not
-        return."""
+        """Add the line of a message. A message that cannot be a record is counted and acknowledged, so that the broker
+        does not deliver it again."""
         try:
             wire = record_of(message, "5.0" if self._is_v5 else "3.1.1")
         except WirebookError as error:
@@ -316,15 +316,15 @@ class MqttReceiver:
         self._pending.discard(durable)
 
     def _acknowledge(self, mid: int, qos: int, connection: int, durable: asyncio.Future[None]) -> None:
-        """Acknowledge a message on the connection that delivered it; another one delivers it again."""
+        """Acknowledge a message on the connection that delivered it. On another connection, it is delivered again."""
         if connection == self._connection and not durable.cancelled():
             self._client.acknowledge(mid, qos)
 
     async def _finish(self) -> None:
         """Acknowledge what was read, and disconnect; the broker keeps the session.
 
-        What the broker sends meanwhile is dropped without an acknowledgement. It must be read nevertheless: closing a
-        socket with unread bytes resets the connection, and the broker would miss the last acknowledgements.
+        What the broker sends in the meantime is read, but dropped without an acknowledgement. It must be read because
+        closing a socket with unread bytes resets the connection, and the broker would miss the last acknowledgements.
         """
         descriptor, self._reading = self._reading, None
         if descriptor is not None:

@@ -1,5 +1,5 @@
-"""Core NATS by nats-py. The server does not keep messages and is told nothing about them, so what is not durable when
-the gateway or the connection dies is lost.
+"""Receive core NATS with nats-py. The server does not keep messages and there are no acknowledgements, so messages
+that are not durable are lost when the gateway or the connection fails.
 
 Spec: endpoint/spec.md#nats-options
 """

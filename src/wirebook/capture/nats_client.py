@@ -1,4 +1,4 @@
-"""Connections to NATS by nats-py that keep messages as they are on the wire, and what an endpoint says about them.
+"""Connections to NATS with nats-py, which return messages as they are on the wire, and their settings from an endpoint.
 
 Spec: endpoint/spec.md#nats-options
 """
@@ -23,10 +23,10 @@ CONNECT_SECONDS: Final = 20
 
 
 class NatsClient(Client):
-    """A client that sends nothing to a server without TLS if it has TLS settings, and that can always be closed."""
+    """A client that, with TLS settings, sends nothing to a server without TLS, and that can always be closed."""
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
-        """nats-py would send the password as plain text, also if the address begins with ``tls://``."""
+        """Require TLS. nats-py would send the password as plain text, even if the address begins with ``tls://``."""
         if initial_connection and "tls" in self.options:
             if not (info.get("tls_required") or info.get("tls_available")):
                 raise Error("the server does not use TLS")
@@ -34,7 +34,7 @@ class NatsClient(Client):
         await super()._process_info(info, initial_connection)
 
     async def close(self) -> None:
-        """nats-py would wait for ever after a TLS handshake that failed."""
+        """Close the connection. nats-py would never return after a TLS handshake that failed."""
         if self.is_connected:
             await super().close()
         elif self._transport:
@@ -42,10 +42,10 @@ class NatsClient(Client):
 
 
 class UnqueuedClient(NatsClient):
-    """A client that passes on messages as they are on the wire, and does not read the next one meanwhile.
+    """A client that passes messages to `receive` as they are on the wire, and reads the next one when it returns.
 
-    The messages of nats-py have a dict of headers, which loses repeated ones, and a queue that drops messages when it
-    is full. Here the connection is not read while there is no room, so that messages wait in the server.
+    nats-py puts headers into a dict, which loses repeated ones, and messages into a queue, which drops messages when
+    it is full. Here the connection is not read while there is no room, so that messages wait in the server.
     """
 
     receive: Callable[[bytes, bytes, bytes, bytes | None], Awaitable[None]]
@@ -56,7 +56,7 @@ class UnqueuedClient(NatsClient):
     async def flush(self, timeout: int = CONNECT_SECONDS) -> None:
         """Wait until the server has processed every command. Raises: TimeoutError
 
-        nats-py writes the PING of a flush before the commands that are still queued, so only the second one is behind
+        nats-py writes the PING of a flush before the commands that are still queued, so only a second PING follows
         them.
         """
         await super().flush(timeout)
@@ -82,14 +82,14 @@ class NatsServers:
         return NatsServers(endpoint.xid, tuple(map(str, addresses)), credentials, user, bool(uses_tls))
 
     def settings(self, name: str) -> dict[str, Any]:
-        """The arguments of `Client.connect`; the server shows `name` to its operators.
+        """Return the arguments of `Client.connect`. The server shows `name` to its operators.
 
         Raises: WirebookError (``bad-setting``)
         """
         settings = {
             "servers": list(self.addresses),
             "allow_reconnect": False,  # callers connect again, with backoff
-            "max_reconnect_attempts": 1,  # or else the first connection is tried for two minutes
+            "max_reconnect_attempts": 1,  # else nats-py retries the first connection for two minutes
             "reconnect_time_wait": 0.2,
             "connect_timeout": CONNECT_SECONDS,
             "name": name,
@@ -101,7 +101,7 @@ class NatsServers:
 
 
 def subject_of(endpoint: ReceivedEndpoint) -> str:
-    """The subject or subject filter of an endpoint. Raises: incomplete-endpoint, bad-option, missing-context"""
+    """Return the subject or subject filter of an endpoint. Raises: incomplete-endpoint, bad-option, missing-context"""
     return str(
         endpoint.option("subjectfilter")
         or endpoint.option("subject")
@@ -110,6 +110,6 @@ def subject_of(endpoint: ReceivedEndpoint) -> str:
 
 
 def header_pairs(headers: bytes) -> list[Pair]:
-    """The headers of a message, in their order and with repetitions. The first line has the version."""
+    """Return the headers of a message in order, including repeated ones. The first line, the version, is skipped."""
     pairs = (line.partition(b":") for line in headers.split(b"\r\n")[1:] if line)
     return [(name.decode("latin-1"), from_bytes(value.strip()) or "") for name, _, value in pairs]

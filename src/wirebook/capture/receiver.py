@@ -1,4 +1,4 @@
-"""What all receivers have in common."""
+"""The interface of receivers, and functions that they share."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Receiver(Protocol):
 
 
 def received_now() -> str:
-    """Return the time as a record contains it."""
+    """Return the current time in the format of records."""
     return instant_text(datetime.now(UTC))
 
 
 def instant_text(time: datetime) -> str:
-    """Return a time in UTC as a record contains it."""
+    """Return a time in UTC in the format of records."""
     return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 async def first_of(*waiting: asyncio.Future[Any] | Coroutine[Any, Any, Any]) -> None:
-    """Wait until one of them is done, and cancel the coroutines among the others."""
+    """Wait until one of the arguments is done, and cancel the coroutines among the others."""
     futures = [asyncio.ensure_future(item) for item in waiting]
     try:
         await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)

@@ -1,8 +1,8 @@
 """Segments: files of capture lines in a folder, which are durable before a message is acknowledged.
 
-A segment under way is named ``.<name>.jsonl.partial``; `wirebook land` skips names that begin with a dot. A complete
-segment is renamed to ``<name>.jsonl`` and never changes again. After a crash the complete lines of a partial segment
-are recovered into a segment.
+A segment that is still being written is named ``.<name>.jsonl.partial``; `wirebook land` skips names that begin with a
+dot. A complete segment is renamed to ``<name>.jsonl`` and never changes again. After a crash, the complete lines of a
+partial segment are recovered into a segment.
 
 Spec: docs/how-to/capture.md#segments
 """
@@ -26,13 +26,13 @@ from wirebook.problems import Problem, WirebookError
 PARTIAL: Final = ".partial"
 SUFFIX: Final = ".jsonl"
 IDENTITY_FILE: Final = ".wirebook-capture"
-"""Holds the identity of the folder, and is locked by the gateway that writes to it."""
+"""Contains the identity of the folder. The gateway that writes to the folder locks this file."""
 
 
 class Sink(Protocol):
-    """Where the gateway writes. The methods are called from one thread; a WirebookError ends the gateway. `identity` is
-    stable as long as the data is; brokers know the gateway by it. Messages wait for others for `linger_seconds`, where
-    each write costs much."""
+    """Where the gateway writes. The methods are called from one thread; a WirebookError ends the gateway. Brokers
+    identify the gateway by `identity`, which is as permanent as the data. `linger_seconds` is how long messages wait
+    for others, if each write is expensive."""
 
     identity: str
     linger_seconds: float
@@ -41,10 +41,10 @@ class Sink(Protocol):
         """Write lines and return when they are durable. Raises: OSError; none of them counts as written then"""
 
     def roll(self) -> None:
-        """Complete the segment under way if it is old enough. Called about once a second. Raises: OSError"""
+        """Complete the current segment if it is old enough. Called about once a second. Raises: OSError"""
 
     def close(self) -> None:
-        """Complete the segment under way. Raises: OSError"""
+        """Complete the current segment. Raises: OSError"""
 
 
 @dataclass(slots=True)
@@ -86,10 +86,10 @@ class SegmentFolder:
             raise WirebookError(Problem("unwritable-target", message, file=str(folder))) from error
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Append lines to the segment under way; they are durable when this returns.
+        """Append lines to the current segment; they are durable when this returns.
 
         After an error the kernel may have dropped what it could not write, so the segment is abandoned at its last
-        durable byte, and the next write begins another one.
+        durable byte, and the next write starts another one.
 
         Raises: OSError
         """
@@ -109,13 +109,13 @@ class SegmentFolder:
                 self._complete_abandoned()
 
     def roll(self) -> None:
-        """Complete the segment under way if it has reached its age. Raises: OSError"""
+        """Complete the current segment if it has reached its maximum age. Raises: OSError"""
         if self._open is not None and time.monotonic() - self._open.opened >= self._seconds:
             self._abandon(self._open)
         self._complete_abandoned()
 
     def close(self) -> None:
-        """Complete the segment under way and unlock the folder. Raises: OSError"""
+        """Complete the current segment and unlock the folder. Raises: OSError"""
         try:
             if self._open is not None:
                 self._abandon(self._open)
@@ -136,7 +136,7 @@ class SegmentFolder:
         return _OpenSegment(path, descriptor, time.monotonic())
 
     def _abandon(self, segment: _OpenSegment) -> None:
-        """Write no more to a segment."""
+        """Stop writing to a segment, and remember to complete it."""
         self._open = None
         self._incomplete[segment.path] = segment.size
         with suppress(OSError):  # everything up to `size` is durable
@@ -164,7 +164,7 @@ class SegmentFolder:
 
 
 def _lock(folder: Path) -> tuple[int, str]:
-    """Lock a folder; the descriptor of the lock, and the identity of the folder, which is created once.
+    """Lock a folder. Return the descriptor of the lock, and the identity of the folder, which is created once.
 
     Raises: WirebookError (``target-locked``), OSError
     """
@@ -188,7 +188,7 @@ def _lock(folder: Path) -> tuple[int, str]:
 
 
 def _complete_lines(path: Path) -> tuple[int, int]:
-    """The number of complete lines at the start of a partial segment, and their size in bytes.
+    """Return the number of complete lines at the start of a partial segment, and their size in bytes.
 
     After a power failure, blocks that were not synced may be zeros; JSON has no byte 0, so the lines end before it.
     """

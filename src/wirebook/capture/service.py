@@ -1,4 +1,4 @@
-"""The gateway: receivers of several endpoints, one writer of segments, and an orderly stop."""
+"""The gateway: receivers of several endpoints, one writer of segments, and a graceful stop."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ BROKER_RECEIVERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayOptions:
-    """Options of a gateway. `values` replace placeholders of endpoints, `credentials` are by XID, `memory` is in bytes,
-    and `http` the options of HTTP endpoints."""
+    """Options of a gateway. `values` replace placeholders of endpoints. `credentials` are keyed by XID. `memory` is in
+    bytes, `interval` in seconds. `http` has the options of HTTP endpoints."""
 
     endpoints: Sequence[str]
     values: Mapping[str, str] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Gateway:
         self._progress(self.status)
 
     def _stop(self, number: int) -> None:
-        """Stop receiving; at the second signal exit at once: what is not durable is not acknowledged either."""
+        """Stop receiving. At the second signal, exit at once: only durable messages have been acknowledged."""
         if self._signal is not None:
             os._exit(INTERRUPTED)
         self._signal = number
@@ -110,7 +110,7 @@ class Gateway:
             self._progress(self.status)
 
     def _receivers(self, committer: Committer) -> list[Receiver]:
-        """Make the receivers; addresses are bound, brokers are not yet connected. Raises: WirebookError"""
+        """Create the receivers. Addresses are bound, but brokers are not connected yet. Raises: WirebookError"""
         options, receivers = self._options, list[Any]()
         targets: dict[tuple[str, int], list[Any]] = {}
         for xid in dict.fromkeys(options.endpoints):

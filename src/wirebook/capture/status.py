@@ -1,4 +1,4 @@
-"""What the gateway has done so far: the numbers of its progress lines, its metrics and its health page."""
+"""What the gateway has done so far: the figures in its progress lines, metrics and health page."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 
 @dataclass(slots=True)
 class EndpointStatus:
-    """The numbers of one endpoint.
+    """The figures of one endpoint.
 
-    Shape: `acknowledged` counts messages that are durable, and acknowledged where the protocol has that. `failure` is
-    the reason for which the endpoint is not receiving; `rejected` counts messages that were not captured, by reason.
+    Shape: `acknowledged` counts messages that are durable, and acknowledged if the protocol has acknowledgements.
+    `failure` is the reason why the endpoint is not receiving. `rejected` counts messages that were not captured, by
+    reason.
     """
 
     xid: str
@@ -41,7 +42,7 @@ class EndpointStatus:
 
 @dataclass(slots=True)
 class GatewayStatus:
-    """The numbers of the gateway. `failure` is the error of the last write, until a write succeeds."""
+    """The figures of the gateway. `failure` is the error of the last write, until a write succeeds."""
 
     endpoints: list[EndpointStatus] = field(default_factory=list)
     messages: int = 0

@@ -21,7 +21,7 @@ Schema = CompiledSchema | Unsupported | None
 
 @dataclass(frozen=True, slots=True)
 class TextOrBytes:
-    """Data from a file: a JSON value to encode if the schema accepts it, otherwise the payload's bytes."""
+    """Data from a file: a JSON value to encode if the schema accepts it, otherwise the bytes of the payload."""
 
     raw: bytes
 
@@ -50,7 +50,7 @@ def build_message(
 
 
 def _encode(definition: Definition, schema: Schema, request: BuildRequest, data: Any) -> Encoded:
-    """Encode `data`: None, bytes, a value, a `Payload` (kept as it is) or a `TextOrBytes`."""
+    """Encode `data`: None, bytes, a value, a `Payload` (used unchanged) or a `TextOrBytes`."""
     if data is None:
         return Encoded(None)
     if isinstance(data, TextOrBytes):

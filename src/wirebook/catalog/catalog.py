@@ -3,6 +3,11 @@
     catalog = Catalog.load("orders.xreg.json")
     outcome = catalog.match(record)          # a capture record: bytes, str, dict, or a wire message
 
+A *definition* describes one type of message: it constrains *slots* of the message, such as the CloudEvents attribute
+`type`, the Kafka key or a header. Its values may contain *placeholders* (``{order}``). Matching extracts the values of
+the placeholders from a message, and building inserts them. Definitions, schemas and endpoints are addressed by XIDs,
+such as ``/messagegroups/orders/messages/shop.order.created``.
+
 Spec: message/spec.md, endpoint/spec.md; docs/outcomes.md.
 """
 
@@ -44,7 +49,7 @@ class Catalog:
 
         catalog = Catalog.load("orders.xreg.json")
 
-    `registry` is the normalised registry. A catalogue does not change after loading, so threads can share it.
+    `registry` is the normalised registry. A catalogue is immutable after loading, so threads can share it.
     """
 
     def __init__(
@@ -59,7 +64,7 @@ class Catalog:
         self._payload_schemas = PayloadSchemas(registry.document, confluent_prefix=options.confluent_prefix)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy in another process compiles schemas itself, and cannot be refreshed."""
+        """Omit schemas and sources: a copy in another process compiles schemas itself and cannot be refreshed."""
         return {name: value for name, value in vars(self).items() if name not in ("_payload_schemas", "_reload")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -91,7 +96,7 @@ class Catalog:
 
             catalog = catalog.refreshed()
 
-        Registries are asked with ETags, so unchanged documents are not sent again.
+        Requests to registries are conditional (ETags), so unchanged documents are not sent again.
 
         Raises: WirebookError, as `load`; this catalogue stays usable.
         """
@@ -101,9 +106,11 @@ class Catalog:
         return Catalog(registry, self.options, self._reload)
 
     def compiled(self) -> Catalog:
-        """The catalogue with its definitions compiled, without the documents that they were read from: what another
-        process needs to match messages. It has no diagnostics, no definitions that never match, and of the registry
-        only the schemas and endpoints. The other process reads definitions when it first uses them."""
+        """Return what another process needs to match messages: the compiled definitions, the schemas and the endpoints.
+
+        The result lacks the source documents, the diagnostics, and definitions that never match. The other process
+        unpickles definitions on first use.
+        """
         schemas = self.registry.document.get("schemagroups", {})
         registry = LoadedRegistry({"schemagroups": schemas}, {}, self.registry.endpoints)
         vars(registry)["fingerprint"] = self.fingerprint
@@ -138,12 +145,12 @@ class Catalog:
 
     @cached_property
     def scopes(self) -> dict[str, EndpointScope]:
-        """The definitions and constraints of each endpoint, by its XID. `selector` has them without duplicates."""
+        """The definitions and constraints of each endpoint, by XID. `selector` has them without aliases."""
         return {xid: scope_of(endpoint) for xid, endpoint in self.registry.endpoints.items()}
 
     @cached_property
     def selector(self) -> Selector:
-        """Selects the definition of a message; built on first use."""
+        """The selector, which finds the definition of a message; built on first use."""
         return Selector(self.definitions.values(), self.scopes, self.read_payload, self.options)
 
     # -- match ------------------------------------------------------------------------------------------------------
@@ -203,7 +210,7 @@ class Catalog:
 
     @cached_property
     def explainer(self) -> Explainer:
-        """Explains outcomes; built on first use."""
+        """The explainer of outcomes; built on first use."""
         return Explainer(self.selector, self.schema_of)
 
     # -- build ------------------------------------------------------------------------------------------------------
@@ -334,7 +341,7 @@ class Catalog:
 
 
 def received_messages(message: Message) -> tuple[Received, ...]:
-    """Return the messages of a record in any accepted form. An unreadable record is one malformed message."""
+    """Return the messages of a record of any accepted type. An unreadable record is one malformed message."""
     if isinstance(message, Received):
         return (message,)
     if isinstance(message, WireMessage):

@@ -1,8 +1,8 @@
 """A JSON Schema (draft-07) of catalogue documents, for editors: completion, hover texts and checks while typing.
 
-The schema comes from the built-in model, so it knows every attribute and protocol option that the model knows. It
+The schema is generated from the built-in model, so it has every attribute and protocol option of the model. It
 differs from the schemas of the HTTP API (`wirebook.core.model.json_schema`) in three ways. It uses draft-07, which
-every editor supports. It accepts the spellings that loading repairs, marked as deprecated. It rejects names that are
+every editor supports. It accepts the spellings that loading corrects, marked as deprecated. It rejects names that are
 one typing error away from a CloudEvents attribute, which the model allows as extensions.
 
 Spec: core/model.md#registry-model; message/spec.md#message-definitions; endpoint/spec.md#endpoint-registry.
@@ -22,7 +22,7 @@ from wirebook.definitions.normalize.names import BASE_NAMES, PROTOCOL_FAMILIES, 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 TITLE: Final = "xRegistry 1.0-rc4 catalogue of messages, endpoints and schemas"
 MESSAGES: Final = ("messagegroups.messages", "messagegroups.messages.versions")
-MIN_LENGTH: Final = 5  # of names checked for typing errors: most words similar to a shorter name are other names
+MIN_LENGTH: Final = 5  # of names checked for typing errors; most words similar to a shorter name are other names
 _DOCUMENTATION: Final[Schema] = {
     "description": "The URL of the documentation.",
     "anyOf": [
@@ -40,7 +40,7 @@ _CLOUDEVENTS: Final = r"^[Cc][Ll][Oo][Uu][Dd][Ee][Vv][Ee][Nn][Tt][Ss](?:/1(?:\.0
 
 
 def document_schema() -> Schema:
-    """The schema of a catalogue document: a registry with its message groups, endpoints and schema groups."""
+    """Return the schema of a catalogue document: a registry with its message groups, endpoints and schema groups."""
     schemas = entity_schemas(compiled_builtin_model().full)
     definitions = {name: _draft_07(schema) for name, schema in schemas.items()}
     registry = definitions.pop("registry")
@@ -57,10 +57,10 @@ def document_schema() -> Schema:
 
 
 def _draft_07(schema: Any) -> Any:
-    """A schema of 2020-12 without `unevaluatedProperties`, its references below `definitions`.
+    """Convert a schema from 2020-12 to draft-07: no `unevaluatedProperties`, and references below `definitions`.
 
-    Members that depend on the value of another one become known members of the object itself; the condition then only
-    says what they contain.
+    Members that depend on the value of another one become known members of the object itself. The condition then only
+    constrains their values.
     """
     if isinstance(schema, list):
         return [_draft_07(item) for item in schema]
@@ -76,7 +76,7 @@ def _draft_07(schema: Any) -> Any:
     return changed
 
 
-# -- spellings that loading repairs -----------------------------------------------------------------------------------
+# -- spellings that loading corrects ----------------------------------------------------------------------------------
 
 
 def _accept_spellings(message: Schema) -> None:
@@ -100,7 +100,7 @@ def _accept_spellings(message: Schema) -> None:
 
 
 def _protocol_pattern(protocol: str) -> str:
-    """Matches every spelling of a protocol: any version of HTTP, Kafka and NATS, and those of the table."""
+    """Return a pattern of all spellings of a protocol: any version of HTTP, Kafka and NATS, and those of the table."""
     spellings = [re.escape(name) for name, canonical in PROTOCOL_NAMES.items() if canonical == protocol]
     spellings += [f"{family}(?:/.*)?" for family, canonical in PROTOCOL_FAMILIES.items() if canonical == protocol]
     return f"^(?:{'|'.join(map(_caseless, spellings))})$"
@@ -111,7 +111,7 @@ def _caseless(pattern: str) -> str:
 
 
 def _option(schema: Schema) -> Schema:
-    """An option of a message: its value as it is, or a property definition with that value."""
+    """Return the schema of an option: the value itself, or a property definition with the value."""
     if isinstance(schema.get("items"), dict):
         return schema | {"items": _property_definition(schema["items"])}
     if "value" in schema.get("properties", ()):
@@ -128,12 +128,12 @@ def _option(schema: Schema) -> Schema:
 
 
 def _property_definition(schema: Schema) -> Schema:
-    """A property definition with all of its members, of which the model leaves some out."""
+    """Return the schema of a property definition with all of its members, including those that the model omits."""
     return schema | {"properties": _PROPERTY | schema.get("properties", {})}
 
 
 def _accept_option_names(options: Schema, protocol: str) -> None:
-    """Options by each name that loading accepts. Spellings that are not canonical are deprecated.
+    """Accept options by each name that loading accepts. Spellings that are not canonical are deprecated.
 
     Options that the specification's text has and its model lacks, such as the HTTP `status`, accept any value. Options
     of MQTT 5.0 are deprecated in MQTT 3.1.1.

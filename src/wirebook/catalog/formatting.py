@@ -1,8 +1,8 @@
 """Put a document in canonical order, so that the same content is always the same text.
 
 Attributes are in the order of the specifications, entities and free names in alphabetical order, Versions by age.
-Unchanged are arrays, maps of headers and the like (their order may be that of the message), schemas, and values that
-the specifications do not define. Old spellings stay; `wirebook upgrade` rewrites them.
+Four things keep their order: arrays, maps of headers and the like (their order may be significant in the message),
+schemas, and values that the specifications do not define. Old spellings stay; `wirebook upgrade` rewrites them.
 
 Spec: core/spec.md, message/spec.md, endpoint/spec.md, schema/spec.md (the order of their overviews);
 docs/decisions/0067-canonical-order.md.
@@ -59,7 +59,7 @@ def in_canonical_order(document: Any) -> Any:
 
 
 class Number(str):
-    """A number as written: ``1.0`` and ``1e3`` are kept, without loss of digits."""
+    """A number as it was written: ``1.0`` and ``1e3`` are kept, and no digit is lost."""
 
     __slots__ = ()
 
@@ -140,7 +140,7 @@ def _entity(value: Any) -> Any:
 
 
 def _collection(value: Any) -> Any:
-    if not isinstance(value, dict):  # the group references of an endpoint
+    if not isinstance(value, dict):  # a list: the group references of an endpoint
         return value
     return {key: _entity(value[key]) for key in sorted(value)}
 
@@ -184,7 +184,7 @@ def _section(section: str) -> Order:
 
 
 def _entries(value: Any) -> Any:
-    """Order the members of each entry (headers and the like), but not the entries."""
+    """Order the members of each entry (such as a header), but not the entries."""
     if isinstance(value, dict):
         return {name: _property(entry) for name, entry in value.items()}
     return [_property(entry) for entry in value] if isinstance(value, list) else value

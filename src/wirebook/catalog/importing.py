@@ -1,7 +1,7 @@
 """Import a catalogue of any specification version into a registry with its own model.
 
     incoming = read_import(body, "the body")      # read and upgraded, once
-    groups, problems = incoming.fit(model)        # adapted to the current model of the registry
+    groups, problems = incoming.fit(model)        # adapted to the registry's current model
 
 Where the model and the specification use different names, the model's name is written. Every change and omission is
 reported, as for upgrades.
@@ -41,14 +41,14 @@ OF_THE_SERVER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A catalogue to import: `document` in 1.0-rc4, and the `problems` of reading and upgrading, with places."""
+    """A catalogue to import: `document` in 1.0-rc4, and the `problems` of reading and upgrading it."""
 
     registry: LoadedRegistry
     document: Mapping[str, Any]
     problems: tuple[Problem, ...]
 
     def fit(self, model: Model) -> tuple[Groups, tuple[Problem, ...]]:
-        """Return the Groups by type and id, adapted to a model, and the problems: what was changed or left out."""
+        """Return the Groups by type and id, adapted to a model, and a problem for each change and omission."""
         fitting = _ModelFitting(Log(), self.registry)
         groups = {
             plural: fitting.members(self.document[plural], f"/{plural}", model.groups[plural], fitting.group)
@@ -77,7 +77,7 @@ def load_import(sources: Sequence[RegistrySource]) -> Import:
 
 
 def _is_loss(problem: Problem) -> bool:
-    """Return whether a problem means that a part of the catalogue is ignored."""
+    """Return whether a problem means that loading ignored a part of the catalogue."""
     is_base = (problem.pointer or "").rpartition("/")[2] in BASE_NAMES
     return problem.code in LOSSES or (problem.code == "conflicting-names" and is_base)
 

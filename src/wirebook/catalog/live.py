@@ -1,4 +1,4 @@
-"""A catalogue that is read again when its sources change."""
+"""A catalogue that is reloaded when its sources change."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from wirebook.problems import Severity, WirebookError
 __all__ = ["LiveCatalog"]
 
 REGISTRY_SECONDS: Final = 30.0
-"""How often a registry is asked whether the catalogue has changed. Files are looked at each time."""
+"""Seconds between requests to a registry for changes. Files are checked on every refresh."""
 
 
 class LiveCatalog:
-    """The newest usable catalogue of its sources, for runs that go on for weeks.
+    """The newest usable catalogue of its sources, for runs that last for weeks.
 
-    A catalogue is not usable if a source cannot be read, if it lacks the `endpoint`, or if it has errors that the one
-    in use does not have. Then the one in use stays, and `note` is called with the reason.
+    A changed catalogue is not usable if a source cannot be read, if it lacks the `endpoint`, or if it has errors that
+    the current catalogue does not have. The current catalogue then stays in use, and `note` receives the reason.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class LiveCatalog:
         self._state, self._asked = self._files(), time.monotonic()
 
     def refresh(self) -> Catalog:
-        """Read the sources again if they changed; returns the catalogue to use."""
+        """Reload the sources if they have changed, and return the catalogue to use."""
         state, is_due = self._files(), time.monotonic() - self._asked >= REGISTRY_SECONDS
         if state == self._state and not (self._has_registry and is_due):
             return self.catalog
@@ -65,7 +65,7 @@ class LiveCatalog:
             raise WirebookError(*added)
 
     def _files(self) -> list[tuple[str, int, int]]:
-        """Name, time of change and size of every document file."""
+        """Return the name, modification time and size of every document file."""
         files: list[tuple[str, int, int]] = []
         for path in map(Path, (source for source in self._sources if "://" not in source and source != "-")):
             with suppress(OSError, WirebookError):

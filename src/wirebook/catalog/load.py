@@ -1,9 +1,9 @@
-"""Load catalogues: files, folders, URLs and values become one normalised and resolved registry.
+"""Load catalogues: files, folders, URLs and parsed documents become one normalised and resolved registry.
 
     registry = load_registry("catalogue.json", "more/", "https://registry.example.com")
 
-Rule violations do not prevent loading. A source that cannot be read is a diagnostic, and the others are loaded; loading
-fails only if no source can be read.
+Rule violations do not prevent loading. A source that cannot be read becomes a diagnostic, and the others are loaded.
+Loading fails only if no source can be read.
 
 Spec: docs/catalogues.md#loading; docs/semantics.md D43, D47.
 """
@@ -103,7 +103,7 @@ def build_registry(origins: list[DocumentOrigin], problems: list[Problem]) -> Lo
 
 @dataclass(frozen=True, slots=True)
 class _SourceReader:
-    """Reads sources; a source that cannot be read becomes a problem. `number` names parsed documents."""
+    """Reads sources. A source that cannot be read becomes a problem. `number` counts parsed documents, to name them."""
 
     limits: DocumentLimits
     problems: list[Problem]
@@ -152,19 +152,19 @@ class _SourceReader:
 
 
 def _as_source(name: str, value: Mapping[str, Any]) -> Source:
-    """The source of a parsed document, which may have strings that no document can have.
+    """Return the source of a parsed document, after a check for lone surrogates in its strings.
 
     Raises: WirebookError (syntax-error)
     """
     try:
         orjson.dumps(value)
-    except (TypeError, RecursionError):  # a string that is not text, or a value that JSON does not have
+    except (TypeError, RecursionError):  # a lone surrogate, or a value that JSON does not have
         _check_texts(name, value)
     return Source(name, dict(value))
 
 
 def _check_texts(name: str, value: Mapping[str, Any]) -> None:
-    """Check that the strings of a parsed document are texts.
+    """Check that the strings of a parsed document have no lone surrogates.
 
     Raises: WirebookError (syntax-error)
     """
@@ -172,7 +172,7 @@ def _check_texts(name: str, value: Mapping[str, Any]) -> None:
     seen = set[int]()
     while inner:
         pointer, part = inner.pop()
-        if id(part) in seen:  # a container may be in itself
+        if id(part) in seen:  # a container may contain itself
             continue
         texts = [key for key in part if isinstance(key, str)] if isinstance(part, Mapping) else [part]
         for text in texts:
@@ -193,7 +193,7 @@ def is_url(source: str | Path) -> bool:
 
 
 def roots_of(value: Any) -> tuple[str, ...]:
-    """Return the URL of the registry that a document comes from, if it states one: references may begin with it."""
+    """Return the URL of the registry that a document comes from, if known. References may begin with this URL."""
     url, xid = (value.get("self"), value.get("xid")) if isinstance(value, dict) else (None, None)
     if not isinstance(url, str) or "://" not in url:
         return ()
@@ -212,7 +212,7 @@ def documents_in(folder: Path) -> list[Path]:
     """Return the JSON and YAML files in a folder and its subfolders, sorted by path, without hidden ones."""
     try:
         paths = [path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()]
-    except OSError as error:  # the folder was removed meanwhile
+    except OSError as error:  # the folder was removed in the meantime
         raise WirebookError(_unreadable(str(folder), error.strerror or str(error))) from None
     return sorted(path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts))
 

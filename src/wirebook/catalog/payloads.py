@@ -62,10 +62,10 @@ class PayloadSchemas:
 def read_without_data(
     definition: Definition, schema: CompiledSchema, content_type: str | None, *, is_empty: bool
 ) -> DecodedPayload:
-    """Decode a message without data that is no Kafka tombstone.
+    """Decode a message without data that is not a Kafka tombstone.
 
-    An empty body (`is_empty`) is valid if the schema decodes zero bytes: in Protobuf they are a message with default
-    values. Any other message of a definition with a schema must have data.
+    An empty body (`is_empty`) is valid if the schema can decode zero bytes, as Protobuf does: they are a message with
+    default values. Any other message of a definition with a schema must have data.
     """
     if is_empty:
         reading = schema.read(Payload(b"", content_type=content_type))

@@ -1,6 +1,6 @@
-"""A first catalogue: one message of a web shop, in a chosen protocol, envelope and payload format.
+"""The catalogue of `wirebook init`: one message of a web shop, in a chosen protocol, envelope and payload format.
 
-The tables below have the parts for each choice. Every combination passes lint and builds the example message, which
+The tables below contain the parts for each choice. Every combination passes lint and builds the example message, which
 `tests/catalog/test_starter.py` verifies.
 """
 
@@ -105,9 +105,9 @@ FORMATS: Final = (*_SCHEMAS, NONE)
 
 
 def starter_catalog(protocol: str, envelope: str, format: str) -> dict[str, Any]:
-    """A catalogue document with one message group, its schema and, with a protocol, an endpoint.
+    """Return a catalogue document with one message group, its schema and, if a protocol is chosen, an endpoint.
 
-    Without a protocol and an envelope there is nothing to recognise a message by: at least one of them is required.
+    A protocol or an envelope is required, because a message without both cannot be recognised.
     """
     message: dict[str, Any] = {"messageid": MESSAGE.rpartition("/")[2]}
     group: dict[str, Any] = {"messagegroupid": "orders", "description": "Orders of a web shop."}

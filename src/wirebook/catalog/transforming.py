@@ -1,6 +1,6 @@
 """Transform a message that one definition matches into a message of another definition.
 
-The two definitions share placeholder names: the bindings of the matched message are the context of the new one.
+The two definitions share placeholder names: the values from the matched message are the context of the new message.
 
 Spec: docs/semantics.md R9, R20, D26.
 """
@@ -80,14 +80,14 @@ def _copied_attributes(outcome: Outcome, target: Definition) -> dict[str, Any]:
     return {
         name: canonical_text(value)
         if name in WELL_KNOWN
-        else value  # AMQP allows numbers where CloudEvents has strings
+        else value  # an AMQP message may have numbers where CloudEvents has strings
         for name, value in attributes.items()
         if name not in fixed | NOT_COPIED
     }
 
 
 def _payload_candidates(outcome: Outcome, target: Definition) -> Iterator[Any]:
-    """Yield the data to try in this order: as received; if the target has a schema, as JSON text; as decoded value."""
+    """Yield the data to try, in order: as received; with a target schema also as JSON text and as decoded value."""
     payload = outcome.payload
     if payload is None:
         yield None

@@ -1,7 +1,7 @@
 """Upgrade a catalogue to 1.0-rc4: the normalised document, with changes that only a written document needs.
 
-Loading accepts types that 1.0-rc4 does not have, and Versions without an ancestor; an upgrade replaces and adds them.
-Every change is reported, and a second upgrade changes nothing.
+Loading accepts types that 1.0-rc4 does not have, and Versions without an ancestor. An upgrade replaces these types and
+adds the ancestors. Every change is reported, and a second upgrade changes nothing.
 
 Spec: docs/catalogues.md#upgrade.
 """
@@ -26,7 +26,7 @@ TYPED: Final = ("envelopemetadata", "protocoloptions")
 
 
 def upgrade(registry: LoadedRegistry) -> tuple[dict[str, Any], tuple[Problem, ...]]:
-    """Return the registry as a document of 1.0-rc4, and the changes as problems with their places."""
+    """Return the registry as a document of 1.0-rc4, and a problem for each change."""
     log = Log()
     document = dict(registry.document)
     if "specversion" not in document:
@@ -87,7 +87,7 @@ def _upgrade_types(message: dict[str, Any], pointer: str, log: Log) -> dict[str,
 
 
 def _retyped(value: Any, pointer: str, log: Log) -> Any:
-    """Return `value` with the type `urireference` of property definitions replaced, which 1.0-rc4 does not have."""
+    """Replace the type `urireference` in property definitions, which 1.0-rc4 does not have."""
     if isinstance(value, list):
         return [_retyped(item, child(pointer, index), log) for index, item in enumerate(value)]
     if not isinstance(value, dict):

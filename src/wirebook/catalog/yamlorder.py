@@ -1,7 +1,7 @@
 """Put YAML in canonical order by moving lines: members move with their lines and the comments above them.
 
-Members with the same key have equal values; the first one is kept. Only block mappings are ordered, as each of their
-members begins a line; flow mappings (on one line) are unchanged.
+Members with the same key have equal values; the first one is kept. Only block mappings are ordered, because each of
+their members begins a line; flow mappings (``{a: 1}``) are unchanged.
 
 Spec: https://yaml.org/spec/1.2.2/#821-block-collections; docs/decisions/0067-canonical-order.md
 """
@@ -68,14 +68,14 @@ def _members(node: yaml.MappingNode, lines: Lines, begin: int, end: int) -> list
 
 
 def _comments_above(lines: Lines, line: int, column: int, floor: int) -> int:
-    """Return the first of the comment lines directly above a line with the same indent."""
+    """Return the number of the first comment line directly above a line and with the same indent."""
     while line > floor and lines[line - 1].startswith(" " * column + "#"):
         line -= 1
     return line
 
 
 def _member_lines(member: YamlMember, ordered: Any, lines: Lines) -> Lines:
-    """Return the lines of a member, with a mapping in its value in order."""
+    """Return the lines of a member. If its value is a mapping, its members are ordered."""
     value = member.value
     if isinstance(value, yaml.MappingNode) and not value.flow_style and value.value:
         first = value.value[0][0].start_mark

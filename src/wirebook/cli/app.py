@@ -30,8 +30,8 @@ from wirebook.problems.extras import missing_extra
 
 
 class Command(NamedTuple):
-    """The module and the function of a command, and its line in the list of commands. `is_continuous` if it lands
-    messages until it is stopped."""
+    """A command: its `module` and `function`, and `help`, its line in the list of commands. `is_continuous` is true if
+    the command lands messages until it is stopped."""
 
     module: str
     function: str
@@ -128,7 +128,7 @@ def main(args: Sequence[str] | None = None, *, interruptible: bool = True) -> No
     """Run one command line and exit. `interruptible` is false where SIGINT is ignored."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    if not os.environ.get(_DEBUG):  # errors are printed in one line; libraries also log them with a traceback
+    if not os.environ.get(_DEBUG):  # the command prints errors in one line; do not log them with a traceback, too
         logging.getLogger().addHandler(logging.NullHandler())
     on_interrupt = signal.getsignal(signal.SIGINT)
     if interruptible:
@@ -144,7 +144,7 @@ def _never() -> bool:
 
 
 def _interrupts() -> Callable[[], bool]:
-    """Return a function that returns whether a SIGINT arrived since its last call, whatever its handler did."""
+    """Return a function that reports whether a SIGINT arrived since its last call, even if a handler swallowed it."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -160,7 +160,7 @@ def _interrupts() -> Callable[[], bool]:
 
 
 def run(args: Sequence[str] | None = None, was_interrupted: Callable[[], bool] = _never) -> int:
-    """Run one command line and return its exit code. Errors after an interrupt are consequences of it."""
+    """Run one command line and return its exit code. An error after an interrupt is reported as the interrupt."""
     try:
         result = _call(args)
     except typer.TyperException as error:  # the command line itself is wrong
@@ -174,7 +174,7 @@ def run(args: Sequence[str] | None = None, was_interrupted: Callable[[], bool] =
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of the buffer is dropped
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discard the rest of the buffer
         return READER_GONE
     except Exception as error:
         _print_traceback()
@@ -206,7 +206,7 @@ def _call(args: Sequence[str] | None) -> Any:
 
 
 def _print_usage_error(error: Any) -> int:
-    """Print what is wrong with the command line and how to get help; without arguments, the help."""
+    """Print what is wrong with the command line and how to get help. Without arguments, print the help."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         print_note(error.format_message())
@@ -224,7 +224,7 @@ def _internal_error(error: Exception) -> Problem:
 
 
 def _with_debug_hint(problem: Problem) -> Problem:
-    """Add to an internal error how to print its traceback."""
+    """Add a hint to an internal error: how to print its traceback."""
     if problem.code != "internal-error" or problem.hint:
         return problem
     return replace(problem, hint=f"set {_DEBUG}=1 to print a traceback")

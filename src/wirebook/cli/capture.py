@@ -1,4 +1,4 @@
-"""`wirebook capture`: receive the messages of endpoints and write them to segments of capture lines.
+"""`wirebook capture`: receive the messages of endpoints and write them to segments, which are files of capture lines.
 
 Spec: docs/how-to/capture.md
 """
@@ -122,7 +122,7 @@ def capture(  # noqa: PLR0917 (options)
 
 
 def _printers(progress: ProgressFormat) -> tuple[Callable[[str], None], Callable[[GatewayStatus], None]]:
-    """Return a function that prints a note, and one that prints the status."""
+    """Return two functions: one prints a note, the other the status of the gateway."""
     if progress is ProgressFormat.JSON:
         return lambda text: print_event({"message": text}), lambda status: print_event(status.to_dict())
     if progress is ProgressFormat.NONE:

@@ -1,4 +1,4 @@
-"""What the commands share that run until they are stopped: signals, metrics and lineage, the end."""
+"""Shared by the commands that run until they are stopped: signal handling, metrics and lineage, the final report."""
 
 from __future__ import annotations
 
@@ -25,23 +25,26 @@ POLL_SECONDS: Final = 0.1
 
 
 class Terminated(BaseException):
-    """SIGTERM before the run has started."""
+    """Raised on SIGTERM before the run has started."""
 
 
 class Stop:
-    """Set by SIGINT and SIGTERM once the run `is_graceful`; `exit_code` is that of the signal. Before that, and on a
-    second Ctrl-C, signals end the command at once."""
+    """A stop request from SIGINT or SIGTERM. `exit_code` is the exit code for the signal.
+
+    Once the run has set `is_graceful`, the first signal lets the current batch finish. Earlier signals, and a second
+    Ctrl-C, end the command at once.
+    """
 
     def __init__(self) -> None:
         self.is_graceful, self.exit_code = False, OK
         self._is_set = False
 
     def is_set(self) -> bool:
-        """Whether a signal has arrived."""
+        """Return whether a stop was requested."""
         return self._is_set
 
     def wait(self, seconds: float) -> bool:
-        """Wait until a signal arrives or the time is over."""
+        """Wait for a stop request, for at most `seconds`. Return whether there is one."""
         end = time.monotonic() + seconds
         while not self._is_set and (left := end - time.monotonic()) > 0:
             time.sleep(min(left, POLL_SECONDS))
@@ -49,7 +52,7 @@ class Stop:
 
     @contextmanager
     def handling_signals(self) -> Iterator[None]:
-        """Handle signals inside the block."""
+        """Handle SIGINT and SIGTERM while the block runs."""
         handlers = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -63,7 +66,7 @@ class Stop:
             raise KeyboardInterrupt if is_interrupt else Terminated
         self._is_set, self.exit_code = True, INTERRUPTED if is_interrupt else OK
         again = "; press Ctrl-C again to stop at once" if is_interrupt else ""
-        with suppress(OSError):  # not print: the signal may have interrupted one
+        with suppress(OSError):  # print is not reentrant, and the signal may have interrupted it
             os.write(2, f"stopping after the current batch{again}\n".encode())
 
 
@@ -71,8 +74,10 @@ class Stop:
 def watching(
     address: tuple[str, int] | None, label: str, lineage: RunLineage, output: BatchOutput
 ) -> Iterator[RunObservers]:
-    """Serve metrics, if they have an address, and send events of lineage while the block runs. `label` is the
-    `endpoint` of the metrics."""
+    """Serve metrics (if `address` is set) and send lineage events while the block runs. Yield the run's callbacks.
+
+    `label` is the value of the metrics' label `endpoint`.
+    """
     observers: list[Callable[[BatchFigures], None]] = [lambda batch: lineage.add(batch.report), output.show]
     with ExitStack() as stack:
         stack.enter_context(lineage)
@@ -90,21 +95,21 @@ def watching(
 
 @dataclass(frozen=True, slots=True)
 class RunObservers:
-    """What is told of each batch, and of the reason why a source or store cannot be reached (None: it can)."""
+    """Callbacks that receive each batch, and connection failures (None when the connection works again)."""
 
     batch_observers: Sequence[Callable[[BatchFigures], None]]
     on_connection: Callable[[str | None], None] = lambda _: None
 
     def on_batch(self, batch: BatchFigures) -> None:
-        """Tell each observer."""
+        """Call each observer with the batch."""
         for observer in self.batch_observers:
             observer(batch)
 
 
 def run_until_stopped(run: Callable[[], Report], stop: Stop, output: BatchOutput, to: AnyPath) -> int:
-    """Call `run`, and print the sum of its batches; returns the exit code.
+    """Call `run`, print the totals of its batches, and return the exit code.
 
-    Raises: WirebookError, unless the run was stopped meanwhile
+    Raises: WirebookError, unless the run was stopped in the meantime
     """
     try:
         with stop.handling_signals():

@@ -29,9 +29,9 @@ PRINTED_DEFINITIONS: Final = (
     "/messagegroups/fleet.mqtt/messages/kestrel.fleet.position",
 )
 ROWS, MAX_DEAD_LETTERS = 2, 500
-"""Rows printed of a table, and dead letters searched for examples."""
+"""Rows printed per table, and dead letters searched for examples."""
 MAX_REASON: Final = 70
-"""Characters of a reason in the table."""
+"""Maximum characters of a reason in the table of dead letters."""
 
 
 def demo(
@@ -125,7 +125,7 @@ def _print_dead_letters(table: TableSummary, manifest: DemoManifest) -> None:
 
 
 def _reason(dead_letter: dict[str, Any]) -> dict[str, Any]:
-    """Return the first problem: of the closest definition if no definition matched, else of the message."""
+    """Return the first problem of a dead letter: of the closest definition if none matched, else of the message."""
     near = dead_letter["near"][0]["problems"] if dead_letter["near"] else []
     return next(iter([*near, *dead_letter["problems"]]), {"code": "", "slot": None})
 
@@ -170,5 +170,5 @@ def _command() -> str:
 
 
 def _relative(path: Path) -> str:
-    """Return a path relative to the current folder, if it is below it."""
+    """Return a path relative to the current folder if it is inside it, else unchanged."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

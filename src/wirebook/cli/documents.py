@@ -81,7 +81,7 @@ def _print_findings(problems: Sequence[Problem], format_: Format) -> None:
     elif format_ is Format.SARIF:
         print(
             json.dumps(sarif_log(problems, version("wirebook")))
-        )  # ASCII is valid UTF-8, which SARIF requires, on every terminal
+        )  # escaped to ASCII, which is valid UTF-8 (SARIF requires it) on every terminal
     else:
         for problem in problems:
             mark = f": {problem.severity} {problem.code}: "

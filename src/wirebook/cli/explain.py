@@ -1,4 +1,4 @@
-"""`wirebook explain`: why a message matches a definition or not, slot by slot, and what would make it match.
+"""`wirebook explain`: show slot by slot why a message matches a definition or not, and what would make it match.
 
 Spec: docs/explain.md
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LIMIT = 20
 MAX_VALUE = 120
-"""Characters of a value."""
+"""Maximum characters of a printed value."""
 VERDICTS = {"fits": "fits", "wrong": "WRONG", "open": "open", "ignored": "-"}
 STYLE_OF = {"fits": GREEN, "WRONG": RED}
 VERDICT = re.compile(r"( {4})(fits|WRONG)(?= )")

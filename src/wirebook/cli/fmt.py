@@ -62,7 +62,7 @@ def fmt(
     for problem in (problem for document in documents for problem in document.problems):
         print_note(render_finding(problem))
     changed = [document for document in documents if document.before != document.after]
-    report = print_note if STANDARD_INPUT in sources else print  # standard output is for the document
+    report = print_note if STANDARD_INPUT in sources else print  # standard output carries the document
     for document in changed:
         if not check and document.name != STANDARD_INPUT:
             write_whole(document.after.decode(), Path(document.name))
@@ -74,7 +74,7 @@ def fmt(
 
 
 def _format_source(source: str) -> Iterator[FormattedDocument]:
-    """Format each document of a source; in a folder, those that are catalogue documents."""
+    """Format each document of a source. In a folder, skip files that are not catalogue documents."""
     if source == STANDARD_INPUT:
         document = Document(source, sys.stdin.buffer.read())
         yield _format(source, document.data, read_document(document))

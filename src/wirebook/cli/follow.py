@@ -1,4 +1,4 @@
-"""`wirebook land --follow`: land what arrives in a folder or store, until stopped.
+"""`wirebook land --follow`: land files as they arrive in a folder or object store, until stopped.
 
 Spec: docs/how-to/capture.md#land-while-the-gateway-runs
 """
@@ -39,12 +39,12 @@ def follow_source(
     as_json: bool,
     settings: dict[str, Any],
 ) -> int:
-    """Follow a source with the `settings` of `land`; returns the exit code.
+    """Land what arrives in `source`, with the `settings` of `land`, until stopped. Return the exit code.
 
     Raises: WirebookError (as `wirebook.landing.follow.follow`)
     """
     target, endpoint, tables = location_of(to), settings["endpoint"], settings["tables"]
-    once_read = {"tables": None if tables is None else read_table_settings(tables)}  # not in every pass
+    once_read = {"tables": None if tables is None else read_table_settings(tables)}  # read once, not in every pass
     options: Any = settings | once_read
     job = FollowJob(source=location_of(source), to=target, interval=interval, options=options)
     output, recent, stop = BatchOutput(progress, as_json=as_json), RecentBatches(), Stop()
@@ -77,7 +77,7 @@ def follow_source(
 
 
 def _runner(progress: ProgressFormat, *, local: bool) -> Runner:
-    """The runner of tasks. Spark is started at once."""
+    """Return the runner of landing tasks. Spark is started now, not with the first task."""
     if local:
         return LocalRunner()
     with ProgressBar("starting Spark", quiet=progress is not ProgressFormat.TEXT) as bar:

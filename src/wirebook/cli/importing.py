@@ -96,7 +96,7 @@ def _import_into_database(database: str, body: bytes, *, dry_run: bool) -> dict[
 
 
 def _at_its_entity(problem: Problem, catalogue: Import) -> Problem:
-    """Add to a problem the place of its entity, if the catalogue contains it."""
+    """Return the problem with the source position of its entity, if the catalogue contains the entity."""
     pointer = "/".join((problem.xid or "").split("/")[:5])
     if problem.file or not pointer or resolve(dict(catalogue.document), pointer) is None:
         return problem
@@ -104,7 +104,7 @@ def _at_its_entity(problem: Problem, catalogue: Import) -> Problem:
 
 
 def _placed(diagnostics: list[dict[str, Any]], catalogue: Import) -> list[Problem]:
-    """Return the changes of the registry with their places in the files, except those already reported."""
+    """Return what the registry changed, with positions in the files, except changes that were already reported."""
     known_codes = [diagnostic for diagnostic in diagnostics if diagnostic.get("code") in CODES]
     problems = (
         Problem(**{name: value for name, value in diagnostic.items() if name != "severity"})

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from wirebook.landing.runs.settings import CommittedBatch
 
 MAX_CELL = 48
-"""Characters of a value in a table. XIDs are never shortened."""
+"""Maximum characters of a value in a printed table. XIDs are never shortened."""
 XID = re.compile(r"(/[^/\s]+/[^/\s]+){1,3}")
 FormatOption = Annotated[
     str | None, typer.Option("--format", help="Table format: parquet (default), delta or iceberg.")
@@ -198,19 +198,19 @@ def land(  # noqa: PLR0917 (options)
 
 
 def _of_input(problem: Problem) -> Problem:
-    """The problem of standard input, which has another name once it is complete."""
+    """Replace the hint of a problem of standard input: the complete input has another name, so it would land again."""
     if problem.code not in INCOMPLETE_CODES:
         return problem
     return replace(problem, hint="land the complete input into another folder; here, all of it would land once more")
 
 
 def window_of(deduplicate: str | None) -> timedelta | None:
-    """The value of --deduplicate. Raises: bad-setting"""
+    """Parse the value of --deduplicate. Raises: bad-setting"""
     return None if deduplicate is None else timedelta(seconds=seconds_of("--deduplicate", deduplicate))
 
 
 def check_format(table_format: str | None) -> None:
-    """Raises: typer.BadParameter"""
+    """Check the value of --format. Raises: typer.BadParameter"""
     from wirebook.landing.tables.all_formats import FORMATS  # noqa: PLC0415
 
     if table_format is not None and table_format not in FORMATS:
@@ -247,7 +247,7 @@ def show(
 
 
 def _print_tables(folder: str, listed: Sequence[TableSummary], *, as_json: bool) -> int:
-    """Print the list of the tables, with a column of staged rows if there are any, and the problems of those that
+    """Print the list of tables, with a column for staged rows if there are any. Print the problems of tables that
     cannot be read."""
     tables, problems = [], list[Problem]()
     for table in listed:

@@ -1,4 +1,4 @@
-"""Arguments and options of several commands, and the build request from those of `build` and `transform`."""
+"""Arguments and options that several commands share, and the build request of `build` and `transform`."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def request_of(  # noqa: PLR0917 (options)
 
 
 def address_of(option: str, text: str | None) -> tuple[str, int] | None:
-    """Return host and port. Raises: typer.BadParameter"""
+    """Parse HOST:PORT. Raises: typer.BadParameter"""
     if text is None:
         return None
     host, colon, port = text.rpartition(":")

@@ -69,7 +69,7 @@ def print_note(text: str) -> None:
 
 
 def print_event(value: dict[str, Any]) -> None:
-    """Print an object with the time on one line of standard error, for programs that follow a command."""
+    """Print an object with the current time on one line of standard error, for programs that watch a command."""
     import orjson  # noqa: PLC0415
 
     sys.stdout.flush()
@@ -103,9 +103,9 @@ def printable(text: str) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
-    """Print a table as aligned text, with numbers on the right. On a terminal it fits the width.
+    """Print a table as aligned text, with numbers aligned to the right. On a terminal, fit it to the width.
 
-    Text is folded between words. If that does not suffice, each row becomes a block with one line per column, so that
+    Text is wrapped between words. If that does not suffice, each row becomes a block with one line per column, so that
     an XID or a file name is never broken and can be copied.
     """
     is_terminal = sys.stdout.isatty()
@@ -138,7 +138,7 @@ def _cell(value: Any, *, grouped: bool) -> tuple[str, bool]:
 
 
 def _fitting(columns: Sequence[str], rows: list[tuple[str, ...]], natural: list[int]) -> list[int] | None:
-    """Return column widths that together fit the terminal. None if this would break words."""
+    """Return column widths that fit the terminal together, or None if this would break words."""
     room = get_terminal_size().columns - len(GAP) * (len(columns) - 1)
     if sum(natural) <= room:
         return natural
@@ -172,7 +172,7 @@ def _print_blocks(columns: Sequence[str], rows: list[tuple[str, ...]]) -> None:
 
 
 def _fold(text: str, width: int) -> list[str]:
-    """Fold a text between words."""
+    """Wrap a text between words."""
     if cell_len(text) <= width:
         return [text]
     lines = [""]

@@ -26,8 +26,8 @@ FIRST_LINE, LINE_SECONDS = 0.8, 5.0
 
 
 class ProgressBar:
-    """Shows the current step, the share of the source that is read (in bytes), and the messages so far; nothing if
-    `quiet`."""
+    """Shows the current step, the percentage of the source's bytes that has been read, and the messages so far. Shows
+    nothing if `quiet`."""
 
     def __init__(self, step: str = "reading the list of source files", *, quiet: bool = False) -> None:
         console = Console(stderr=True)
@@ -63,7 +63,7 @@ class ProgressBar:
         self._bar.update(self._task, description=step)
 
     def runner(self, *, local: bool) -> Runner:
-        """The runner of landing tasks: on Spark, which starts with the first task, or `local`."""
+        """Return the runner of landing tasks: Spark, which starts with the first task, or this machine if `local`."""
         if local:
             from wirebook.landing.runs.local_runner import LocalRunner  # noqa: PLC0415 (half a second)
 
@@ -73,14 +73,14 @@ class ProgressBar:
         return SparkRunner(self.start_spark)
 
     def start_spark(self, settings: Mapping[str, str] | None = None) -> Any:
-        """Start a Spark session as a step of its own. `settings` as for `session`."""
+        """Start a Spark session and show this as a step. `settings` are those of `wirebook.spark.session.session`."""
         from wirebook.spark.session import session  # noqa: PLC0415 (a second)
 
         self.begin_step("starting Spark")
         handler = signal.getsignal(signal.SIGINT)
         try:
             return session(settings=settings)
-        finally:  # PySpark's handler asks Java to cancel jobs, and fails if a call to Java is under way
+        finally:  # PySpark's handler asks Java to cancel jobs, and fails during a call to Java
             signal.signal(signal.SIGINT, handler)
 
     def begin(self, total: int) -> None:
@@ -89,7 +89,7 @@ class ProgressBar:
 
     @contextmanager
     def during(self, progress_folder: str) -> Iterator[None]:
-        """Show the progress that tasks write to the folder `progress_folder` until the batch is committed."""
+        """Show the progress files that tasks write to `progress_folder`, until the batch is committed."""
         self.begin_step("landing")
         self._progress_folder = Path(progress_folder)
         try:

@@ -1,4 +1,4 @@
-"""`wirebook registry`: administration of a registry in its database.
+"""`wirebook registry`: administer a registry directly in its database, without a server.
 
 Spec: docs/registry.md#read-only-resources; docs/registry.md#default-capabilities
 """

@@ -38,7 +38,7 @@ def report(
 
 
 def report_run(folder: AnyPath, before: Collection[int], *, quiet: bool) -> None:
-    """Write the report of a run: of all batches that were not committed `before`.
+    """Write the report of a run. It covers all batches of the folder except those in `before`.
 
     If the report cannot be written, the problem is printed, and the run still succeeds.
     """

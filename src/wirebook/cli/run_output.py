@@ -1,4 +1,4 @@
-"""What commands that land print: their batches, notes and problems while they run, and a report at the end."""
+"""The output of commands that land messages: batches, notes and problems during the run, and a report at the end."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 TOP_REASONS = 10
 MAX_TABLES = 100
-"""Tables that are printed at the end."""
+"""Maximum number of tables in the report at the end."""
 MAX_PROBLEMS = 10
-"""Problems of one code that are printed as text."""
+"""Maximum number of problems of one code that are printed as text."""
 INCOMPLETE_CODES = ("truncated-file", "unreadable-file")
-"""Codes of files that could not be read to their end."""
+"""Codes of files that could not be read to the end."""
 ProblemKey = tuple[str, str | None, str]
 
 
 class BatchOutput:
-    """Prints notes and batches."""
+    """Prints the batches, notes and problems of a run. A problem that persists is printed once."""
 
     def __init__(self, progress: ProgressFormat, *, as_json: bool) -> None:
         self._progress, self._as_json = progress, as_json
@@ -41,7 +41,7 @@ class BatchOutput:
         print_note_as(self._progress, text)
 
     def show(self, batch: BatchFigures) -> None:
-        """Print a batch, and the problems that the batch before it did not have."""
+        """Print a batch, and those of its problems that neither the previous batch nor the previous pass had."""
         report = batch.report
         if self._progress is ProgressFormat.JSON:
             print_event(batch.to_dict())
@@ -61,7 +61,7 @@ class BatchOutput:
         self._of_batch = set(map(_key, report.problems))
 
     def show_pass(self, report: Report) -> None:
-        """Print the problems of a pass over the source that neither the pass before it nor a batch of this one had."""
+        """Print those problems of a pass over the source that neither the previous pass nor the last batch had."""
         self._print_new(report.problems)
         self._of_batch, self._of_pass = set(), set(map(_key, report.problems))
 
@@ -70,7 +70,7 @@ class BatchOutput:
         print_problems_as(self._progress, (problem for problem in problems if _key(problem) not in known))
 
     def close(self, report: Report, to: AnyPath) -> None:
-        """Print the sum of all batches."""
+        """Print the totals of all batches."""
         if self._as_json:
             print_json(report.closing_line())
         else:
@@ -78,19 +78,19 @@ class BatchOutput:
 
 
 def _key(problem: Problem) -> ProblemKey:
-    """What tells a problem from others while a run goes on. A file that grows and stays incomplete has one problem."""
+    """Return what identifies a problem during a run. A file that grows and stays incomplete has the same key."""
     is_incomplete = problem.code in INCOMPLETE_CODES
     return problem.code, problem.file, "" if is_incomplete else f"{problem.line}: {problem.message}"
 
 
 def print_note_as(progress: ProgressFormat, text: str) -> None:
-    """Print a note on standard error: as text, or as an object between those of batches."""
+    """Print a note on standard error: as text, or as a JSON object like those of batches."""
     print_event({"message": text}) if progress is ProgressFormat.JSON else print_note(text)
 
 
 def print_problems_as(progress: ProgressFormat, problems: Iterable[Problem]) -> None:
-    """Print problems on standard error: all of them as objects between those of batches, or the first of each code as
-    text."""
+    """Print problems on standard error: all of them as JSON objects like those of batches, or the first ones of each
+    code as text."""
     if progress is ProgressFormat.JSON:
         for problem in problems:
             print_event({"message": render_problem(problem)})
@@ -138,12 +138,12 @@ def print_reasons(report: Report, counted_as: str) -> None:
 
 
 def print_staged(report: Report) -> None:
-    """Print how many rows are in the shared table `staged`."""
+    """Print how many rows went to the shared table `staged`."""
     if report.staged:
         rows, tables = counted(report.staged.total(), "row"), counted(len(report.staged), "table")
         print(f"staged: {rows} of {tables}; `wirebook views` prints SQL that includes them")
 
 
 def _most_common(counts: Counter[str]) -> list[tuple[str, int]]:
-    """The names with their counts, the largest first, equal ones by name."""
+    """Return the names with their counts, in descending order of counts, then by name."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -18,7 +18,7 @@ from wirebook.problems.rules import Rule, rules
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 MAX_EXAMPLE: Final = 2000
-"""Characters of an example."""
+"""Maximum characters of an example."""
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
@@ -90,7 +90,7 @@ def _location(problem: Problem) -> dict[str, Any]:
 
 
 def _text(message: str) -> str:
-    """Double braces, which would be placeholders of SARIF (section 3.11.5)."""
+    """Return a message with doubled braces, because single ones are placeholders in SARIF (section 3.11.5)."""
     return message.replace("{", "{{").replace("}", "}}")
 
 

@@ -1,4 +1,4 @@
-"""Shell commands: a line of POSIX shell that sends a built message with a common program.
+"""Shell commands: return a line of POSIX shell that sends a built message with a common program.
 
 The payload is written to standard input, so that it may be any bytes; everything else is a quoted argument. A part of
 the message that the program cannot express is a problem; it is never omitted.
@@ -71,13 +71,13 @@ def _printf(data: bytes) -> str:
     if all(character.isprintable() or character in "\n\t" for character in text):
         return f"printf %s {shlex.quote(text)}"
     format_ = "".join(map(_escaped, text))
-    if format_.startswith("-"):  # would be an option
+    if format_.startswith("-"):  # it would be parsed as an option
         format_ = f"\\055{format_[1:]}"
     return f"printf {shlex.quote(format_)}"
 
 
 def _escaped(character: str) -> str:
-    """Return a character as the format of printf needs it."""
+    """Return a character, escaped for the format string of printf."""
     if character in "%\\":
         return {"%": "%%", "\\": "\\\\"}[character]
     if character.isprintable():
@@ -113,7 +113,7 @@ def _curl(wire: HttpMessage, server: str) -> SendCommand:
     if wire.body is not None:
         command.add("--data-binary", "@-")
         if not any(name.lower() == "content-type" for name, _ in wire.headers or ()):
-            command.add("--header", "Content-Type:")  # else curl adds that of a form
+            command.add("--header", "Content-Type:")  # otherwise curl adds the content type of a form
     target = wire.target or ""
     command.add(target if "://" in target.partition("?")[0] else server.rstrip("/") + target)
     return command
@@ -208,7 +208,7 @@ def _mqtt_properties(command: SendCommand, wire: Mqtt5Publish) -> None:
 
 # -- NATS -------------------------------------------------------------------------------------------------------------
 
-TEMPLATE: Final = "{{"  # the `nats` command would replace it
+TEMPLATE: Final = "{{"  # the `nats` command would evaluate it as a template
 
 
 def _nats(wire: NatsMessage, server: str) -> SendCommand:

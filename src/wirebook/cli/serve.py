@@ -1,4 +1,4 @@
-"""`wirebook serve`: a registry, on SQLite or PostgreSQL.
+"""`wirebook serve`: serve a registry over HTTP, stored in SQLite or PostgreSQL.
 
 Spec: docs/registry.md
 """
@@ -209,7 +209,7 @@ def _allowed(option: str, text: str) -> Any:
 
 
 def _check_write_access(options: Any) -> None:
-    """Require an option for writes from other machines. Raises: bad-setting"""
+    """Check that an option allows or prevents writes if other machines can connect. Raises: bad-setting"""
     from wirebook.httpapi.http.hosts import is_loopback  # noqa: PLC0415 (as above)
 
     if is_loopback(options.host) or options.read_only or options.write_token or options.insecure_writes:

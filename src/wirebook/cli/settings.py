@@ -40,7 +40,7 @@ def default_catalog() -> list[str]:
 
 
 def _find_table(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    """Find the closest pyproject.toml with the table, upwards of a folder. Raises: WirebookError (``bad-setting``)"""
+    """Find the table in the closest pyproject.toml, from a folder upwards. Raises: WirebookError (``bad-setting``)"""
     for file in (parent / FILE for parent in (folder, *folder.parents)):
         table = _table_of(file)
         if table is not None:

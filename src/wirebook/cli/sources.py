@@ -28,7 +28,7 @@ BLOCK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class MessageLocation:
-    """The file, line and index of a message, as printed in tables and in `--json`."""
+    """The file and line of a message, and its index in a batch, as printed in tables and in `--json`."""
 
     file: str
     line: int
@@ -63,7 +63,7 @@ def documents_of(sources: Sequence[str]) -> list[str | Document]:
 
 
 def load_catalog(sources: list[str], **options: Any) -> Catalog:
-    """Load a catalogue with `MatchOptions`, and print which sources cannot be read. Raises: as `Catalog.load`"""
+    """Load a catalogue with these `MatchOptions`, and print which sources cannot be read. Raises: as `Catalog.load`"""
     from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second)
     from wirebook.definitions.match.options import MatchOptions  # noqa: PLC0415
 
@@ -73,14 +73,17 @@ def load_catalog(sources: list[str], **options: Any) -> Catalog:
 
 
 def load_catalog_to_land(sources: list[str], *, confluent: bool) -> Catalog:
-    """Load a catalogue and print the number of its errors, because tables are harder to correct than a printed line."""
+    """Load a catalogue, and print how many errors it has: landed tables are harder to correct than printed lines."""
     loaded = load_catalog(sources, confluent_prefix=confluent)
     _note_errors(sum(problem.severity is Severity.ERROR for problem in loaded.registry.problems))
     return loaded
 
 
 def load_catalogue_for_run(sources: list[str], *, confluent: bool, endpoint: str | None) -> Catalogue:
-    """What a run needs of a catalogue, as `load_catalog_to_land`; a large one is compiled once for all runs."""
+    """Load what a run needs of a catalogue, and print how many errors it has.
+
+    A large catalogue is compiled once; later runs read the compiled form from a cache.
+    """
     from wirebook.definitions.match.options import MatchOptions  # noqa: PLC0415 (half a second for both)
     from wirebook.landing.job import load_catalogue  # noqa: PLC0415
 
@@ -96,7 +99,7 @@ def _note_errors(errors: int) -> None:
 
 
 def outcomes_of(capture: str, catalog: Catalog, endpoint: str | None) -> Iterator[tuple[MessageLocation, Outcome]]:
-    """Yield every message of a capture with its place and its outcome. Raises: WirebookError, as `outcomes_in`"""
+    """Yield the location and the outcome of every message of a capture. Raises: WirebookError, as `outcomes_in`"""
     from wirebook.landing.runs.outcomes import outcomes_in  # noqa: PLC0415 (half a second)
 
     with capture_path(capture) as path:
@@ -108,7 +111,7 @@ def outcomes_of(capture: str, catalog: Catalog, endpoint: str | None) -> Iterato
 
 @contextmanager
 def capture_path(capture: str) -> Iterator[Location]:
-    """Return the place of the source. Standard input becomes a temporary file with its hash: ``stdin-<digest>``."""
+    """Yield the location of a capture. Standard input is copied to a temporary file ``stdin-<hash>``."""
     from wirebook.landing.stores.locations import location_of  # noqa: PLC0415 (pyarrow)
 
     if capture != STANDARD_INPUT:

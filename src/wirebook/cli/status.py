@@ -40,7 +40,7 @@ def status(
 
 
 def _print_status(status: TargetStatus) -> None:
-    """Print the status as text: totals, the run, the last batch, the last batches, streams."""
+    """Print the status as text: totals, the run, the last batch, a summary of the last batches, and streams."""
     tables = f" of {status.format} tables" if status.format else ""
     repeated = f" + repeated {status.repeated:,}" if status.repeated else ""
     resolved = f"; resolved: {status.resolved:,}" if status.resolved else ""

@@ -1,4 +1,4 @@
-"""`wirebook stream`: land what a Kafka or NATS endpoint sends, as it arrives.
+"""`wirebook stream`: land the messages of a Kafka or NATS JetStream endpoint as they arrive.
 
 Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
 """
@@ -165,7 +165,7 @@ def stream(  # noqa: PLR0917 (options)
     query = name or endpoint.rpartition("/")[2]
     if not NAME.fullmatch(query):
         raise typer.BadParameter(f"'{query}' may have only letters, digits, '.', '-' and '_'", param_hint="--name")
-    table_settings = None if tables is None else read_table_settings(tables)  # once, not in every batch
+    table_settings = None if tables is None else read_table_settings(tables)  # read once, not in every batch
     job = StreamJob(
         source,
         to,
@@ -219,7 +219,7 @@ def stream(  # noqa: PLR0917 (options)
 def _source_and_limits(
     catalog: Catalog, endpoint: ReceivedEndpoint, limits: ReadLimits, client_config: Path | None, *, reads_all: bool
 ) -> tuple[StreamSource, ReadLimits]:
-    """What to read of an endpoint. `limits` has what the options say, and no `starting` without --from."""
+    """Return the source to read, and its limits. In `limits`, `starting` is empty if --from is not set."""
     from wirebook.spark.kafka import client_settings  # noqa: PLC0415
     from wirebook.spark.stream_endpoints import stream_source  # noqa: PLC0415
 

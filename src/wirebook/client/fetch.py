@@ -145,7 +145,7 @@ class Fetcher:
 
 
 def _title(body: bytes) -> str:
-    """Return the title of an xRegistry error."""
+    """Return the title of an xRegistry error response."""
     try:
         title = json.loads(body)["title"]
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -41,10 +41,10 @@ def fetch_registry(
     fetch_limits: FetchLimits = DEFAULT_FETCH_LIMITS,
     cache: Cache | None = None,
 ) -> Source:
-    """Return the document at `url` with all collections that the server has at other URLs of the same origin.
+    """Return the document at `url`, including all collections that the server has at other URLs of the same origin.
 
-    A document that cannot be fetched completely is an error, because messages of its missing definitions would become
-    unexpected. `cache` keeps responses between calls.
+    A document that cannot be fetched completely is an error, because messages of its missing definitions would not
+    match. `cache` keeps responses between calls.
 
     Raises: WirebookError (``fetch-failed``, ``fetch-limit``, and those of `read_json` and `read_yaml`)
     """
@@ -53,7 +53,7 @@ def fetch_registry(
 
 
 class _RegistryReader:
-    """Reads entities and collections of one server. No URL is requested twice, so circular links end."""
+    """Reads entities and collections of one server. Paging stops at a page that was already read."""
 
     def __init__(self, fetcher: Fetcher, limits: DocumentLimits) -> None:
         self.fetcher, self.limits = fetcher, limits
@@ -195,7 +195,7 @@ class _RegistryReader:
 
 
 def _omits_collections(value: Any) -> bool:
-    """Return whether a response omits collections that it has URLs of."""
+    """Return whether a response has the URLs of some collections instead of the collections."""
     members = value.values() if isinstance(value, dict) and "xid" not in value else [value]
     entities = [member for member in members if isinstance(member, dict) and "xid" in member]
     return any(

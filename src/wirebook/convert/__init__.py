@@ -4,7 +4,7 @@
     outcome = catalog.match(confluent.record_of(message))
     producer.produce(**confluent.arguments_of(catalog.build(...)))
 
-`record_of` converts a message that the library received. `arguments_of` (or `message_of`) returns what its sending
-function takes. A part of a message that the library cannot express is an error (``not-expressible``); it is never
-omitted. Each library is an extra of the package and imported only by its own module.
+`record_of` converts a message that the library received to a wire record. `arguments_of` or `message_of` converts a
+wire record to the arguments of the library's sending function. A part of a message that the library cannot express is
+an error (``not-expressible``); it is never omitted. Each library is an optional extra, imported only by its own module.
 """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def record_of(message: Message, version: Version | None = None) -> Mqtt3Publish | Mqtt5Publish:
-    """Return the record of a received message. `version` is that of `wirebook.convert.paho.record_of`."""
+    """Return the record of a received message. `version` is as in `wirebook.convert.paho.record_of`."""
     payload = message.payload if isinstance(message.payload, bytes) else str(message.payload or "").encode()
     return paho.publish_of(message, str(message.topic), payload, version)
 

@@ -1,4 +1,4 @@
-"""HTTP in ASGI applications: from the scope of a request, and to the events of a response. Needs no package.
+"""HTTP in ASGI applications: from the scope of a request, and to the events of a response. Requires no package.
 
     async def application(scope, receive, send):
         outcome = catalog.match(await record_of(scope, receive))

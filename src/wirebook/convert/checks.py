@@ -1,4 +1,4 @@
-"""Checks of converters, the error for a message that a library cannot express, and times in milliseconds since 1970."""
+"""Shared by the converters: checks, the error for an inexpressible message, and times in milliseconds since 1970."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def not_expressible(library: str, slot: str, expected: str, actual: Any) -> Wire
 
 
 def of_protocol(wire: AnyMessage, library: str, *classes: type[Message]) -> Message:
-    """Return a message that is of one of the classes. Raises: WirebookError (``not-expressible``)"""
+    """Return the message if it is of one of the classes. Raises: WirebookError (``not-expressible``)"""
     if isinstance(wire, classes):
         return wire
     raise not_expressible(library, "protocol", " or ".join(cls.protocol for cls in classes), wire.protocol)
 
 
 def check_headers(lines: Iterable[Pair] | None, library: str) -> None:
-    """Reject headers that could inject further lines. Raises: WirebookError (``not-expressible``)"""
+    """Reject headers that could inject other headers. Raises: WirebookError (``not-expressible``)"""
     for name, value in lines or ():
         slot = f"protocoloptions.headers.{name}"
         if NOT_IN_NAME.search(name):
@@ -50,10 +50,10 @@ def required(library: str, slot: str, value: str | None) -> str:
 
 
 def time_of(milliseconds: int) -> str:
-    """Return a time as text. Raises: OverflowError outside the years 1 to 9999"""
+    """Return a time in milliseconds as RFC 3339 text. Raises: OverflowError outside the years 1 to 9999"""
     return (EPOCH + milliseconds * MILLISECOND).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def milliseconds_of(time: str) -> int:
-    """Return a time as a number. Raises: ValueError for a year other than 1 to 9999, and for a leap second"""
+    """Return a time in milliseconds. Raises: ValueError for a year other than 1 to 9999, and for a leap second"""
     return (datetime.fromisoformat(time.upper()) - EPOCH) // MILLISECOND

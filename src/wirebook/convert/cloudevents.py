@@ -1,7 +1,7 @@
-"""Events of the CloudEvents SDK (``cloudevents`` 2, extra ``cloudevents``), or without it events with its getters.
+"""Events of the CloudEvents SDK (``cloudevents`` 2, extra ``cloudevents``), or without it, events with its getters.
 
 `time` becomes a datetime, truncated to microseconds; a time outside the years 1 to 9999 stays a string. Binary
-attributes become canonical base64. Data is that of the SDK's JSON format: a JSON value for a JSON content type or none,
+attributes become canonical base64. Data is as in the SDK's JSON format: a JSON value for a JSON content type or none,
 a string for ``text/*`` and XML, else bytes.
 
 Spec: cloudevents/spec.md; docs/semantics.md D26
@@ -75,7 +75,7 @@ def event_of(attributes: Mapping[str, Any], payload: Payload | None) -> CloudEve
 
     Raises: WirebookError (``not-expressible``) for names and values that the SDK rejects; matched messages have none
     """
-    values = {  # subclasses of str (native times) as strings, and bytes as base64
+    values = {  # subclasses of str (native AMQP times) become strings, and bytes become base64
         name: canonical_text(value) if isinstance(value, (str, bytes)) else value
         for name, value in attributes.items()
         if value is not None
@@ -97,7 +97,7 @@ def event_of(attributes: Mapping[str, Any], payload: Payload | None) -> CloudEve
 
 
 def moment(text: str) -> datetime | str:
-    """Return an RFC 3339 time as a datetime, with a leap second as the second after it; the text if out of range."""
+    """Return an RFC 3339 time as a datetime. A leap second becomes the next second; a time out of range stays text."""
     leap = text[17:19] == "60"
     try:
         parsed = datetime.fromisoformat(_FRACTION.sub(r"\1", text[:17] + "59" + text[19:] if leap else text).upper())
@@ -107,7 +107,7 @@ def moment(text: str) -> datetime | str:
 
 
 def data_of(payload: Payload | None) -> Any:
-    """Return the data as an application uses it."""
+    """Return the data as the SDK represents it: a JSON value, a string or bytes."""
     if payload is None or payload.raw is None:
         return payload.value if payload else None
     content_type = payload.content_type

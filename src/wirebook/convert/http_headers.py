@@ -1,4 +1,4 @@
-"""HTTP headers as the bytes of libraries, and as the pairs of wire records."""
+"""HTTP headers: conversion between the bytes of libraries and the pairs of wire records."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ NAME = "httpx"
 def record_of(message: httpx.Request | httpx.Response) -> HttpMessage:
     """Return the record of a message. Its body must have been read, by `read()` or `await aread()`.
 
-    The body of a response is decompressed, because the content type describes it without compression.
+    The body of a response is decompressed, because the content type describes the decompressed body.
     """
     if isinstance(message, httpx.Request):
         first_line: dict[str, Any] = {"method": message.method, "target": message.url.raw_path.decode("ascii")}
@@ -33,7 +33,7 @@ def record_of(message: httpx.Request | httpx.Response) -> HttpMessage:
 
 
 def request_of(wire: AnyMessage, server: str) -> httpx.Request:
-    """Return the request to the path of the message below `server` (``https://example.com/base``).
+    """Return the request. The path of the message is appended to `server` (such as ``https://example.com/base``).
 
     Raises: WirebookError (``not-expressible``)
     """
@@ -45,7 +45,7 @@ def request_of(wire: AnyMessage, server: str) -> httpx.Request:
 
 
 def _url(server: str, target: str | None) -> httpx.URL:
-    """Return the URL with the target unchanged. Targets that httpx would change are errors."""
+    """Return the URL with the target unchanged. A target that httpx would change is an error."""
     base = httpx.URL(server)
     if not target:
         return base

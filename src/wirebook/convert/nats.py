@@ -29,7 +29,7 @@ def record_of(message: Msg) -> NatsMessage:
 
 
 def arguments_of(wire: AnyMessage) -> dict[str, Any]:
-    """Return the arguments of `Client.publish`, whose headers are a dict of trimmed strings.
+    """Return the arguments of `Client.publish`. Its headers are a dict of trimmed strings, so names must be unique.
 
     Raises: WirebookError (``not-expressible``, ``missing-required``)
     """

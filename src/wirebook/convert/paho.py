@@ -3,7 +3,7 @@
     client.on_message = lambda client, userdata, message: handle(catalog.match(record_of(message)))
     client.publish(**arguments_of(catalog.build(...)))
 
-Messages do not state their version. Unless `version` is set, a message with properties is one of MQTT 5.0, else 3.1.1.
+Messages do not state their MQTT version. Unless `version` is set, a message with properties is MQTT 5.0, else 3.1.1.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def publish_of(message: Any, topic: str, payload: bytes, version: Version | None
 
 
 def properties_of(wire: Mqtt5Publish) -> Properties:
-    """Return the properties of a PUBLISH packet as an object of paho."""
+    """Return the properties of a PUBLISH packet as a `Properties` object of paho."""
     types = library("paho.mqtt.packettypes").PacketTypes
     properties: Properties = library("paho.mqtt.properties").Properties(types.PUBLISH)
     for name, value in msgspec.structs.asdict(wire.properties or MqttProperties()).items():

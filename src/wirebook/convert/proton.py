@@ -3,8 +3,8 @@
     outcome = catalog.match(record_of(event.message))
     sender.send(message_of(catalog.build(...)))
 
-Messages of proton have no footer, and an absent property equals its default. Defaults are therefore omitted.
-`record_of_bytes` reads the bytes of a delivery (`Receiver.recv`) instead, and keeps everything.
+A proton message has no footer, and does not distinguish an absent property from its default. `record_of` therefore
+omits defaults. `record_of_bytes` reads the bytes of a delivery (`Receiver.recv`) instead, and keeps everything.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ TIMES: Final = {"absolute-expiry-time": "expiry_time", "creation-time": "creatio
 IDS: Final = {"message-id": "id", "correlation-id": "correlation_id"}
 HEADER: Final = {"durable": False, "first-acquirer": False, "delivery-count": 0}
 ANNOTATIONS: Final = {"delivery_annotations": "instructions", "message_annotations": "annotations"}
-# Types whose class in proton does not have the name of the AMQP type.
+# AMQP types whose class in proton has another name.
 CLASSES: Final = {"int": "int32", "float": "float32"}
 NUMBERS: Final = ("ubyte", "ushort", "uint", "ulong", "byte", "short", "int32")
 DECIMALS: Final = {"decimal32": (32, 8, 101, 7), "decimal64": (64, 10, 398, 16), "decimal128": (128, 14, 6176, 34)}
-"""Bits, those of the exponent, its bias, and digits."""
+"""Total bits, exponent bits, exponent bias, and decimal digits of each type."""
 MAX_VALUES: Final = 65_535
-"""What proton's decoder can hold of a section."""
+"""Maximum number of values in a section that proton can decode."""
 SECTIONS: Final = (
     *("header", "delivery-annotations", "message-annotations", "properties", "application-properties"),
     *("data", "amqp-sequence", "amqp-value", "footer"),
@@ -58,7 +58,7 @@ DESCRIPTORS: Final[dict[int | str, str]] = {
     **{0x70 + number: name for number, name in enumerate(SECTIONS)},
     **{f"amqp:{name}:{type_}": name for name, type_ in zip(SECTIONS, SECTION_TYPES, strict=True)},
 }
-"""The section of each descriptor. The specification allows numbers and symbols."""
+"""The section that each descriptor stands for. A descriptor may be a number or a symbol."""
 FIELDS: Final = {
     "header": ("durable", "priority", "ttl", "first-acquirer", "delivery-count"),
     "properties": (
@@ -99,7 +99,7 @@ def record_of_bytes(encoded: bytes) -> AmqpMessage:
 
 
 def _sections_of(encoded: bytes, proton: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the name and the value of each section, and the decoder, which has the memory of binary values."""
+    """Yield the name and the value of each section, and the decoder, which owns the memory of binary values."""
     rest = memoryview(encoded)
     while rest:
         data = proton.Data()
@@ -125,7 +125,7 @@ def _body_of_sections(bodies: list[tuple[str, Any]]) -> tuple[bytes | None, str 
 
 
 def _fields_of(section: str, values: Any) -> dict[str, Any] | None:
-    """The fields of a header or of properties, by their names. They have fixed types, except for the ids."""
+    """Return the fields of a header or of properties by name. Only the ids have varying types and keep type names."""
     if len(values) > len(FIELDS[section]):
         raise ValueError(f"the section {section} has {len(values)} fields")
     fields = dict[str, Any]()
@@ -160,7 +160,7 @@ def _body_of(message: Message) -> tuple[bytes | None, str | None]:
 
 
 def _body_of_value(value: Any) -> tuple[bytes | None, str]:
-    """The body of an amqp-value section: that of a string or of binary, or JSON text."""
+    """Return the body and the `body-section` of an amqp-value: a string or binary, or JSON text of any other value."""
     if value is None:
         return None, "amqp-value"
     if type(value) is str:
@@ -240,10 +240,10 @@ def _not_finite(value: float) -> str:
 
 
 def _text_of_decimal(value: int | bytes, bits: int, exponent_bits: int, bias: int, digits: int) -> str:
-    """The text of a decimal number in the binary integer encoding of IEEE 754.
+    """Return the text of a decimal number in the binary integer encoding of IEEE 754.
 
-    After the sign and the exponent follows the coefficient; if the exponent would begin with 11, it follows two bits
-    later, and the coefficient begins with 100.
+    The bits are the sign, the exponent and the coefficient. If the two bits after the sign are 11, the exponent begins
+    after them, and the coefficient has the implicit prefix 100.
     """
     number = int.from_bytes(value, "big") if isinstance(value, bytes) else int(value)
     sign, rest = number >> (bits - 1) & 1, number & (1 << (bits - 1)) - 1
@@ -257,7 +257,7 @@ def _text_of_decimal(value: int | bytes, bits: int, exponent_bits: int, bias: in
     else:
         coefficient = rest & (1 << size) - 1
     exponent = (rest >> size & (1 << exponent_bits) - 1) - bias
-    if coefficient >= 10**digits:  # the standard reads these as zero
+    if coefficient >= 10**digits:  # not canonical: the standard reads it as zero
         coefficient = 0
     return str(Decimal((sign, tuple(map(int, str(coefficient))), exponent)))
 
@@ -266,7 +266,7 @@ def _text_of_decimal(value: int | bytes, bits: int, exponent_bits: int, bias: in
 
 
 def message_of(wire: AnyMessage) -> Message:
-    """Return the message that a sender sends. Raises: WirebookError (``not-expressible``, ``missing-extra``)"""
+    """Return the message for `Sender.send`. Raises: WirebookError (``not-expressible``, ``missing-extra``)"""
     amqp = of_protocol(wire, NAME, AmqpMessage)
     if amqp.footer:
         raise not_expressible(NAME, "protocoloptions.footer", "absent", sorted(amqp.footer))

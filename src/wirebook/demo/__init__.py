@@ -1,1 +1,1 @@
-"""A demonstration: the catalogue of a fictional company and its synthesised traffic."""
+"""The demonstration (`wirebook demo`): the catalogue of a fictional company, and its generated traffic."""

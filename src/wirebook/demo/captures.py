@@ -25,7 +25,7 @@ from wirebook.demo.message_types import FILES, PER_PAGE
 from wirebook.demo.traffic import page
 
 PAGES_AT_A_TIME: Final = 25
-FEW: Final = 20_000  # messages that one process makes sooner than a second one starts
+FEW: Final = 20_000  # messages that one process generates faster than a second process starts
 _PAIR: Final = pa.struct({"name": pa.string(), "value": pa.binary()})
 _INSTANT: Final = pa.timestamp("us", tz="UTC")
 KAFKA_SCHEMA: Final = pa.schema({
@@ -43,7 +43,7 @@ KAFKA_SCHEMA: Final = pa.schema({
 
 
 class WrittenCaptures(NamedTuple):
-    """What was written: messages by file, and injected faults by name."""
+    """The result of writing captures: messages by file, and injected faults by name."""
 
     files: dict[str, int]
     faults: dict[str, int]
@@ -73,7 +73,7 @@ class _ParquetSink:
 
 
 def kafka_table(lines: Iterable[bytes]) -> pa.Table:
-    """Kafka records as columns: bytes as binary, times as timestamps, headers as pairs."""
+    """Return Kafka records as columns: bytes as binary, times as timestamps, headers as pairs."""
     return pa.Table.from_pylist([_row(orjson.loads(line)) for line in lines], schema=KAFKA_SCHEMA)
 
 
@@ -84,21 +84,21 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _raw(value: Any) -> bytes | None:
-    """Bytes, from their form in JSON captures."""
+    """Return the bytes of a value from a JSON capture."""
     if isinstance(value, dict):
         return base64.b64decode(value["base64"])
     return None if value is None else str(value).encode()
 
 
 def _open(path: Path) -> _Sink:
-    """A file for lines. Its bytes depend on the lines alone."""
+    """Open a file for lines. Its bytes depend only on the lines."""
     if path.suffix == ".parquet":
         return _ParquetSink(path)
     return gzip.GzipFile(path, "wb", 3, mtime=0) if path.suffix == ".gz" else path.open("wb")
 
 
 class _Block(NamedTuple):
-    """Some pages: the lines of each file, and the counts of messages and faults."""
+    """The content of several pages: the lines of each file, and the counts of messages and faults."""
 
     lines: dict[str, bytes]
     files: Counter[str]
@@ -110,7 +110,7 @@ def write_captures(
 ) -> WrittenCaptures:
     """Write a day of `count` messages into `folder`. The bytes do not depend on the number of `processes`.
 
-    Cost: 30 microseconds of CPU per message. Few messages are written by one process, unless `processes` is given.
+    Cost: 30 microseconds of CPU per message. A few messages are written by one process, unless `processes` is set.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files, faults = Counter[str](), Counter[str]()
@@ -144,20 +144,20 @@ def _blocks(count: int, seed: int, processes: int, pages: int) -> Iterator[_Bloc
 
 @contextmanager
 def _holding_interrupts() -> Iterator[None]:
-    """Deliver a SIGINT that arrives inside at the end. Processes that start inside never receive one.
+    """Delay a SIGINT that arrives inside the block until its end. Processes that start inside never receive one.
 
-    Ctrl-C reaches all processes of a terminal; only this one reports it.
+    Ctrl-C reaches all processes of a terminal, but only this one should report it.
     """
-    resource_tracker.ensure_running()  # its start, which comes with that of the first process, unblocks SIGINT
+    resource_tracker.ensure_running()  # it would start with the first process, and unblock SIGINT
     arrived = False
 
     def hold(*_: object) -> None:
         nonlocal arrived
         arrived = True
 
-    is_main = threading.current_thread() is threading.main_thread()  # only there handlers run and can be set
+    is_main = threading.current_thread() is threading.main_thread()  # only the main thread sets and runs handlers
     handler = signal.signal(signal.SIGINT, hold) if is_main else None  # another thread may still receive the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes inherit it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # processes inherit the mask
     try:
         yield
     finally:

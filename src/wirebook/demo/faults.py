@@ -27,7 +27,8 @@ from wirebook.demo.records import (
 class Fault:
     """A fault: the `outcome` of a message with it, and a `code` among its problems.
 
-    Shape: `inject` changes the record, or returns the damaged line; it returns False if the fault does not apply.
+    Shape: `inject` changes the record in place. It returns bytes if the line is to be cut, and False if the fault does
+    not apply. Among the faults of a message type, one is chosen by `weight`.
     """
 
     name: str
@@ -110,7 +111,7 @@ def _unknown_endpoint(record: Record, message_type: MessageType, random: Random)
 # -- payloads -------------------------------------------------------------------------------------------------------
 
 GONE: Final = object()
-# For each kind: where the payload breaks its schema (a path; GONE takes the member away) and with what.
+# For each message type: a path in the payload, and a value there that violates the schema (GONE removes the member).
 VIOLATIONS: Final[dict[str, tuple[tuple[tuple[str | int, ...], Any], ...]]] = {
     "placed": (
         (("total",), GONE),
@@ -143,7 +144,7 @@ VIOLATIONS: Final[dict[str, tuple[tuple[tuple[str | int, ...], Any], ...]]] = {
 
 
 def _violate(record: Record, message_type: MessageType, random: Random) -> bool:
-    """Break the schema in one member."""
+    """Make one member of the payload violate its schema."""
     if payload_of(record) is None:
         return False
     path, value = random.choice(VIOLATIONS[message_type.name])
@@ -187,12 +188,12 @@ def _cut_avro(record: Record, message_type: MessageType, random: Random) -> bool
 
 
 def _clear(record: Record, message_type: MessageType, random: Random) -> None:  # noqa: ARG001
-    """Empty the payload, which clears a retained message and is not a position."""
+    """Empty the payload. In MQTT this clears a retained message, but the definition requires data."""
     set_payload(record, "")
 
 
 def _cut_line(record: Record, message_type: MessageType, random: Random) -> bytes:  # noqa: ARG001
-    """The recorder lost the end of the line."""
+    """Cut the line, as if the recorder lost its end (`inject` cuts it)."""
     return b"cut"
 
 
@@ -235,8 +236,8 @@ FAULTS: Final = (
 
 
 def _faults_of(name: str) -> tuple[tuple[Fault, ...], tuple[int, ...]]:
-    """The faults that a message type can have, and their weights. Weights count per type: rare types have faults as
-    often as others."""
+    """Return the faults that a message type can have, and their weights. Weights are relative within a type, so rare
+    types have faults as often as others."""
     fitting = tuple(fault for fault in FAULTS if name in fault.message_types)
     return fitting, tuple(fault.weight for fault in fitting)
 
@@ -246,7 +247,7 @@ SHARE: Final = 0.025
 
 
 def choose_fault(message_type: MessageType, random: Random) -> Fault | None:
-    """The fault of the next message of a type; None for most messages."""
+    """Choose the fault of the next message of a type; None for most messages."""
     if random.random() >= SHARE:
         return None
     faults, weights = FAULTS_OF[message_type.name]
@@ -256,7 +257,7 @@ def choose_fault(message_type: MessageType, random: Random) -> Fault | None:
 def inject(
     fault: Fault, line: bytes, record: Record, message_type: MessageType, random: Random
 ) -> bytes | Record | None:
-    """The message with the fault: a record, or a damaged line; None if the fault does not apply."""
+    """Return the message with the fault: a record, or a damaged line. Return None if the fault does not apply."""
     done = fault.inject(record, message_type, random)
     if done is False:
         return None

@@ -1,4 +1,4 @@
-"""The folder of a demonstration: catalogue, captures, and a manifest, so that it is written only once.
+"""The folder of a demonstration: catalogue, captures, tables, and a manifest. A complete one is not written again.
 
 FOLDER/catalogue/*.xreg.json   FOLDER/captures/*   FOLDER/tables/   FOLDER/demo.json (written last)
 """
@@ -20,7 +20,7 @@ OURS: Final = frozenset({"catalogue", "captures", "tables", MARKER})
 
 
 class DemoManifest(msgspec.Struct, kw_only=True):
-    """What a folder holds: the number of messages, the seed, messages by file and injected faults by name."""
+    """The contents of a folder: the number of messages, the seed, messages by file and injected faults by name."""
 
     messages: int
     seed: int
@@ -41,14 +41,14 @@ class DemoFolder:
         self.catalogue, self.captures, self.tables = (root / name for name in ("catalogue", "captures", "tables"))
 
     def manifest(self) -> DemoManifest | None:
-        """The manifest of a complete demonstration; None if there is none."""
+        """Return the manifest of a complete demonstration, or None."""
         try:
             return msgspec.json.decode((self.root / MARKER).read_bytes(), type=DemoManifest)
         except (OSError, msgspec.MsgspecError):
             return None
 
     def check(self, messages: int, seed: int) -> DemoManifest | None:
-        """The manifest of an existing demonstration with these parameters; None if the folder can be written.
+        """Return the manifest of an existing demonstration with these parameters, or None if a new one can be written.
 
         Raises: foreign-folder
         """
@@ -76,7 +76,7 @@ class DemoFolder:
 
     def _make(self, messages: int, seed: int) -> DemoManifest:
         self.root.mkdir(parents=True, exist_ok=True)
-        for folder in (self.catalogue, self.captures, self.tables):  # what a run that was stopped has left
+        for folder in (self.catalogue, self.captures, self.tables):  # left by a run that was stopped
             shutil.rmtree(folder, ignore_errors=True)
         self.catalogue.mkdir()
         for document in sorted(CATALOGUE.glob("*.json")):

@@ -29,7 +29,7 @@ class MessageType:
     """One type of message.
 
     Shape: `per_page` of every 200 messages are of this type. `extras` are attributes and `properties` are slots that
-    the definition leaves open. `file` is the capture that it is written to.
+    the definition leaves open. `file` is the capture that the messages are written to.
     """
 
     name: str
@@ -141,7 +141,7 @@ class MessageTemplates:
         return fastavro.parse_schema(group["schemas"]["captured"]["versions"]["1"]["schema"])
 
     def encode(self, message_type: MessageType, data: Any) -> bytes | None:
-        """The payload bytes of a message; None without data."""
+        """Return the payload bytes of a message; None without data."""
         if data is None:
             return None
         if message_type.content_type == JSON:

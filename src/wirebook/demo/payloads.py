@@ -1,6 +1,6 @@
 """The payloads of the fictional company: one function per message type.
 
-Each takes the message's `Moment` and returns placeholder values and data (a JSON value; None is no data).
+Each takes the message's `Moment` and returns placeholder values and data (a JSON value, or None for no data).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _money(cents: int) -> dict[str, Any]:
 
 
 def _order(moment: Moment, per_page: int, lag: int = 0) -> Order:
-    """The order of a message, `lag` pages of orders earlier, so that later messages refer to earlier orders.
+    """Return the order that a message refers to, from `lag` pages earlier: orders are placed before they are packed.
 
     A page has 8 orders. A type with fewer messages per page skips the last ones.
     """
@@ -183,7 +183,7 @@ def settled(moment: Moment) -> MessageDraft:
 
 
 def _where(hub: Hub, van: int, second: float) -> tuple[float, float]:
-    """The position of a van, which circles its hub on a course of its own."""
+    """Return the position of a van. Each van circles its hub on its own course."""
     turn = second / (2400 + 90 * van) + van
     reach = 0.02 + 0.004 * (van % 9)
     return hub.lat + reach * math.sin(turn), hub.lon + 1.7 * reach * math.cos(1.3 * turn)

@@ -1,4 +1,4 @@
-"""Reads and changes capture records: where each protocol keeps attributes and payload."""
+"""Read and change capture records. Their attributes and payload are in different members for each protocol."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAYLOAD: Final = {
     "AMQP/1.0": "body",
     "NATS": "data",
 }
-# The member that holds the attributes of an event in binary mode, and the prefix of their names.
+# The member with the attributes of an event in binary mode, and the prefix of their names.
 ATTRIBUTES: Final = {
     "HTTP": ("headers", "ce-"),
     "KAFKA": ("headers", "ce_"),
@@ -28,7 +28,7 @@ ATTRIBUTES: Final = {
 
 
 def payload_of(record: Record) -> Any:
-    """The payload as it stands in the record."""
+    """Return the payload in the form of the record: a string, an object with base64, or None."""
     return record.get(PAYLOAD[record["protocol"]])
 
 

@@ -1,8 +1,7 @@
-"""Line templates: a message that is built once, with markers in place of the values that vary, and then filled in many
-times.
+"""Line templates: a message is built once, with markers in place of the values that vary, and then filled many times.
 
-The builder (`wirebook.definitions.build.builder`) decides what a message looks like. A template repeats it at a
-hundredth of the cost.
+The builder (`wirebook.definitions.build.builder`) decides what a message looks like. Filling a template costs a
+hundredth of building a message.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ TIME: Final = "1999-12-31T23:59:59Z"
 RECEIVED: Final = "1999-12-31T23:59:58Z"
 OFFSET: Final = 1_999_999_999
 DATA: Final = "ZZdataZZ"
-SEVERITY, WAVE = 1_999_999_998, 1_999_999_997  # integers have no place for a mark
+SEVERITY, WAVE = 1_999_999_998, 1_999_999_997  # an integer cannot contain a text marker
 _FIXED: Final = {
     TIME: "time",
     RECEIVED: "received",
@@ -37,12 +36,12 @@ _FIXED: Final = {
 
 
 def marker(name: str) -> str:
-    """The placeholder text of a value in the built message. It is valid in every slot and occurs nowhere else."""
+    """Return the text that marks a value in the built message. It is valid in every slot and occurs nowhere else."""
     return f"ZZ{name}ZZ"
 
 
 class LineTemplate:
-    """A capture line of a definition's message with gaps.
+    """A capture line of a definition's message, with gaps for the values.
 
     Shape: `fill` takes values for the placeholders of the definition, for `attributes` and `properties` (names to
     markers, or to constants), and for ``id``, ``time``, ``received``, ``offset`` and ``data``.
@@ -72,14 +71,14 @@ class LineTemplate:
         self._parts, self._gaps = _split(to_line(wire).decode())
 
     def fill(self, values: Mapping[str, str], data: bytes | None) -> bytes:
-        """One line of the capture format. Values must not need escapes in JSON."""
+        """Return a line of the capture format. Values must not need escapes in JSON."""
         parts = self._parts.copy()
         for place, name in self._gaps:
             parts[place] = values[name] if name != "data" else self._data(data)
         return "".join(parts).encode()
 
     def _data(self, data: bytes | None) -> str:
-        """The payload as the record holds it: a string, base64 if it is not UTF-8, or null; escaped inside an event."""
+        """Return the payload as JSON: a string, base64 if it is not UTF-8, or null; escaped inside an event."""
         if self.structured:
             return orjson.dumps((data or b"null").decode()).decode()[1:-1]
         if data is None:
@@ -94,7 +93,7 @@ _GAP: Final = re.compile("|".join((rf'\\?"{DATA}\\?"', r"ZZ\w+?ZZ", *_FIXED)))
 
 
 def _split(line: str) -> tuple[list[str], list[tuple[int, str]]]:
-    """The line split at its markers, and the positions and names of the gaps."""
+    """Split the line at its markers. Return the parts, and the positions and names of the gaps."""
     parts: list[str] = []
     gaps: list[tuple[int, str]] = []
     end = 0

@@ -1,7 +1,7 @@
 """A day of traffic of the fictional company, message by message. Count and seed determine it completely.
 
-A page is 200 messages in random order, with a fixed number of each type. A page depends only on its number, so that
-several processes can generate pages.
+A page is 200 messages in random order, with a fixed number of each type. Pages do not depend on each other, so several
+processes can generate them.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class TrafficLine(NamedTuple):
 
 
 def synthesise(count: int, seed: int = SEED) -> Iterator[bytes]:
-    """`count` lines of the capture format in time order."""
+    """Yield `count` lines of the capture format in time order."""
     return (line.line for line in messages(count, seed))
 
 
 def messages(count: int, seed: int = SEED) -> Iterator[TrafficLine]:
-    """`count` lines with their types and faults."""
+    """Yield `count` lines with their message types and faults."""
     for number in range(-(-count // PER_PAGE)):
         yield from page(number, count, seed)
 
 
 def page(number: int, count: int, seed: int) -> Iterator[TrafficLine]:
-    """The messages of one page of a day with `count` messages."""
+    """Yield the messages of one page of a day with `count` messages."""
     random = Random(f"{seed}/{number}")  # noqa: S311 (made-up data)
     order = [message_type for message_type in MESSAGE_TYPES for _ in range(message_type.per_page)]
     random.shuffle(order)

@@ -15,7 +15,7 @@ _MASK: Final = 2**64 - 1
 
 
 def mixed(number: int, salt: int = 0) -> int:
-    """A pseudo-random number that depends on nothing but its arguments (SplitMix64)."""
+    """Return a pseudo-random number that depends only on the arguments (SplitMix64)."""
     value = (number * 0x9E3779B97F4A7C15 + salt * 0xD1B54A32D192ED03 + 0x632BE59BD9B4E019) & _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     return value ^ (value >> 31)
@@ -73,7 +73,7 @@ class Order:
 
     @property
     def crates(self) -> int:
-        """The number of crates that it is packed in."""
+        """The number of crates that the order is packed in."""
         return 1 + len(self.lines) // 4
 
 
@@ -118,7 +118,7 @@ def van(hub: Hub, number: int) -> str:
 
 
 def instant(seconds: float) -> str:
-    """`seconds` after the day begins (may be days before or after), as RFC 3339 with milliseconds."""
+    """Return the time `seconds` after the start of the day as RFC 3339 with milliseconds. It may be on another day."""
     minutes, millis = divmod(round(seconds * 1000), 60_000)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)
@@ -131,8 +131,8 @@ _BEFORE: Final = tuple(sum(HOURS[:hour]) for hour in range(25))
 
 
 def time_of_day(share: float) -> float:
-    """The second at which `share` (0 to 1) of the day's messages have been received. More arrive when the hubs are
-    busy."""
+    """Return the second of the day at which `share` (0 to 1) of its messages have been received. More arrive in busy
+    hours."""
     cumulated = share * _BEFORE[-1]
     hour = next(hour for hour in range(24) if cumulated < _BEFORE[hour + 1] or hour == 23)
     return 3600 * (hour + (cumulated - _BEFORE[hour]) / HOURS[hour])

@@ -1,4 +1,6 @@
-"""Landing: messages become typed tables and dead letters. It uses Arrow and does not import Spark.
+"""Landing: messages become rows of typed tables, or dead letters if they match no definition or are invalid.
+
+This package uses Arrow and does not import Spark.
 
 from wirebook.landing import land, replay
 report = land("captures/", "catalogue.xreg.json", "tables/")

@@ -1,6 +1,6 @@
 """The interface between sources and the engine: chunks of records go in, rows of tables and dead letters come out.
 
-Sources know files and lines but no messages; the engine knows messages but no files.
+Sources know files and lines but not messages; the engine knows messages but not files.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ __all__ = [
 Numbers = npt.NDArray[np.int64]
 
 PROBLEM_OUTCOMES = {"truncated-file": "malformed", "unreadable-file": "malformed", "too-large": "oversized"}
-"""The outcome of the dead letter that a chunk with a problem becomes, by problem code."""
+"""Maps the problem code of a chunk to the outcome of its dead letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Records of one file.
+    """Records of one file, or of several chunks that were joined (`file` is then empty).
 
-    Shape: `file_type` is ``capture``, ``events`` or ``parquet``. `lines` are raw bytes without line ends and without
-    blank lines; for Parquet it is None, and `batch` has the rows. `numbers` are line (or row) numbers, from 1. With a
-    `problem`, the chunk stands for one dead letter: `lines` has its raw record, if there is one, and the problem has
-    its line.
+    Shape: `file_type` is ``capture``, ``events`` or ``parquet``. `lines` has the raw records as bytes, without line
+    ends and blank lines; for Parquet it is None, and `batch` has the rows. `numbers` are line (or row) numbers, from 1.
+    A chunk with a `problem` stands for one dead letter: `lines` has its raw record, if there is one, and the problem
+    has its line number.
     """
 
     file: str
@@ -61,7 +61,7 @@ class Chunk:
 
     @property
     def size(self) -> int:
-        """The bytes of the records: of lines without line ends, of Arrow rows in memory."""
+        """The size of the records in bytes: of lines without line ends, or of Arrow rows in memory."""
         if self.lines is not None:
             return int(pc.sum(pc.binary_length(self.lines)).as_py() or 0)
         return 0 if self.batch is None else int(self.batch.nbytes)
@@ -129,8 +129,8 @@ class BlockTables(Mapping[str, pa.Table]):
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:
-    """What an engine knows about a table: the XID of its definition, the descriptions of its columns in the schema of
-    the payload, and whether its rows are CloudEvents."""
+    """What an engine knows about a table: the XID of its definition, the column descriptions in the payload schema, and
+    whether its rows are CloudEvents."""
 
     definition: str | None = None
     descriptions: Mapping[str, str] = field(default_factory=dict)
@@ -142,14 +142,15 @@ UNKNOWN_TABLE = TableInfo()
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """What a chunk became.
+    """The result of landing a chunk.
 
-    Shape: `tables` has the rows of each table. `info` has what is known about tables, maybe about more than these: an
-    engine returns the same mapping for each chunk and adds to it. `outcomes` and `reasons` count messages by outcome
-    and by problem code. `deferred` are the positions of the records that have to land with those of another chunk.
-    Rule: `read` is the number of rows of all tables, that of repeats among them, plus the number of dead letters; `read
-    + empty` plus the number of deferred records is at least the number of records. In a replay, `read` is the number of
-    dead letters that were tried, and no dead letters are returned.
+    Shape: `tables` maps each table to its rows. `info` describes tables, possibly more than those in `tables`: an
+    engine returns the same mapping for every chunk and adds to it. `empty` counts records without a message. `outcomes`
+    and `reasons` count messages by outcome and by problem code. `deferred` has the positions of records that have not
+    landed yet and must land together with records of other chunks.
+    Rule: `read` is the number of rows of all tables, repeats included, plus the number of dead letters; `read + empty`
+    plus the number of deferred records is at least the number of records. In a replay, `read` is the number of dead
+    letters that were tried, and no dead letters are returned.
     """
 
     tables: Mapping[str, pa.Table]
@@ -172,12 +173,13 @@ class Landed:
 class Engine(Protocol):
     """Matches, validates and decodes the messages of a chunk; each becomes a row of a table or a dead letter.
 
-    If it `may_defer`, it can leave records for later, which the caller collects and lands without this permission.
+    With `may_defer`, the engine may leave out some records (`Landed.deferred`). The caller collects these and lands
+    them later, without `may_defer`.
     """
 
     def land(self, chunk: Chunk, *, may_defer: bool = False) -> Landed: ...
 
 
 EngineFactory = Callable[[bytes, Mapping[str, Any]], Engine]
-"""Creates an engine from a catalogue (JSON) and options (``endpoint``, ``catalogue``: its fingerprint). Cached per
-process."""
+"""Returns an engine for a catalogue (JSON) and options, which include ``endpoint`` and ``catalogue`` (the fingerprint).
+Engines are cached per process. See `wirebook.landing.runs.engine.engine_for`."""

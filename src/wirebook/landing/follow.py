@@ -1,6 +1,6 @@
-"""Follow a folder: land what arrives in it, until a stop is asked for.
+"""Follow a folder: land new messages as they arrive, until a stop is requested.
 
-Each pass lists the source, and lands what is new to the target as `land` does, with the catalogue as it is then.
+Each pass refreshes the catalogue, lists the source, and lands the messages that are new to the target, as `land` does.
 
 Spec: docs/how-to/capture.md#land-while-the-gateway-runs
 """
@@ -26,31 +26,31 @@ from wirebook.problems import WirebookError
 __all__ = ["FollowJob", "StopRequest", "follow", "is_transient"]
 
 TRANSIENT_CODES: Final = ("target-locked", "store-failed")
-"""Problems that may go away: another run writes to the target, or a store cannot be reached."""
+"""Problems that may resolve themselves: another run writes to the target, or a store cannot be reached."""
 RETRY_SECONDS: Final = 60.0
-"""The longest wait before a pass that follows a failed one."""
+"""The maximum wait after a failed pass, unless the interval between passes is longer."""
 MAX_DOUBLINGS: Final = 16
-"""How many failures in a row make the wait longer."""
+"""Each consecutive failure doubles the wait, up to this number of failures."""
 
 
 def is_transient(error: WirebookError) -> bool:
-    """Whether a failure may go away by itself: not if a store refuses the credentials or the request."""
+    """Whether a retry may succeed. It cannot if a store rejects the credentials or the request."""
     return all(problem.code in TRANSIENT_CODES and not is_refusal(problem) for problem in error.problems)
 
 
 class StopRequest(Protocol):
-    """Whether a run has to stop. A `threading.Event` is one, but must not be set in a signal handler."""
+    """Tells a run to stop. `threading.Event` implements this protocol, but must not be set in a signal handler."""
 
     def is_set(self) -> bool: ...
     def wait(self, seconds: float, /) -> bool:
-        """Wait until it is set or the time is over; returns whether it is set."""
+        """Wait until a stop is requested, for at most `seconds`; return whether it is requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowJob:
-    """What to follow, and where it lands.
+    """The source to follow, the target, and the options.
 
-    Units: `interval` has the seconds between the starts of two passes.
+    Units: `interval` is the time between the starts of two passes, in seconds.
     """
 
     source: Location
@@ -60,7 +60,7 @@ class FollowJob:
 
 
 class _PassStopped(Exception):
-    """Ends a pass after a batch, because the run stops."""
+    """Ends a pass after a batch, because a stop was requested."""
 
 
 def follow(
@@ -74,13 +74,14 @@ def follow(
     on_failure: Callable[[str | None], None] = lambda _: None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Land what is in the source and what arrives there, until `stop` is set; a batch that runs is finished.
+    """Land the messages in the source, and those that arrive later, until `stop` is set. A running batch is completed.
 
     Returns the sum of all batches, with the problems of the last pass. `on_pass` is called with the report of each
-    pass. While a store cannot be reached, or another run holds the target, passes are repeated; `on_failure` is called
-    with the reason, and with None when a pass has succeeded.
+    pass. If a store cannot be reached, or another run has locked the target, the pass is retried: `on_failure` is
+    called with the reason, and with None when a pass succeeds; `note` is called with a message about each retry. Until
+    one pass has succeeded, failures are raised instead.
 
-    Cost: a pass without new messages lists the source, and asks for the size and time of each file.
+    Cost: a pass without new messages lists the source and reads the size and modification time of each file.
     Raises: WirebookError (as `wirebook.landing.land`)
     """
     total, target, scans = Report(), Target(job.to), dict[str, Scan]()
@@ -106,7 +107,7 @@ def follow(
             if not is_transient(error) or not passes:
                 raise
             failures = min(failures + 1, MAX_DOUBLINGS)
-            target = Target(job.to)  # the records may differ from what this one knows
+            target = Target(job.to)  # the records cached in the old object may be stale
             note(f"trying again: {error}")
             on_failure(str(error))
         else:

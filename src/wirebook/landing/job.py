@@ -1,4 +1,4 @@
-"""`land` and `replay`: for programs and the command line. `wirebook.spark` has the same two on a Spark session.
+"""`land` and `replay`, for programs and the command line. `wirebook.spark` has the same functions for a Spark session.
 
 from wirebook.landing import land, replay
 report = land("captures/", "catalogue.xreg.json", "tables/")
@@ -39,12 +39,12 @@ AnyCatalog = Catalog | CatalogSource | list[CatalogSource] | tuple[CatalogSource
 class RunOptions(TypedDict, total=False):
     """Options of `land` and `replay`, as keywords.
 
-    Shape: `endpoint` (an XID) overrides the endpoints in the records, or those of the original landing. Definitions
-    with fewer rows than `stage_below` share the table ``staged``: 0 turns this off; None (the default) means 100, but
-    only if a task would write more than 1,000 files for smaller tables. `tables` are the settings of tables, a file or
-    its members; None (the default) keeps those of the target. Each batch reads about `batch_bytes` and lands
-    completely or not at all. A `dry_run` counts and writes nothing. `progress` follows the tasks of a batch, for
-    a progress bar, and `on_batch` is called after each batch.
+    Shape: `endpoint` (an XID) overrides the endpoints in the records or, in a replay, those of the original run.
+    Definitions with fewer rows than `stage_below` share the table ``staged``: 0 turns this off; None (the default)
+    means 100, but only if a task would otherwise write more than 1,000 files for such small tables. `tables` is a file
+    of table settings, or its content; None (the default) keeps the settings of the target. Each batch reads about
+    `batch_bytes` and lands completely or not at all. A `dry_run` counts messages but writes nothing. `progress` shows
+    the progress of the tasks, for example in a progress bar. `on_batch` is called after each batch.
     """
 
     endpoint: str | None
@@ -57,12 +57,13 @@ class RunOptions(TypedDict, total=False):
 
 
 class LandOptions(RunOptions, total=False):
-    """Options of `land`, as keywords: those of `RunOptions`, and these.
+    """Options of `land`, as keywords: those of `RunOptions`, and the following.
 
-    Shape: `table_format` is ``parquet``, ``delta`` or ``iceberg``; by default, the format of the folder, or Parquet for
-    a new one. Iceberg tables are in the namespace `iceberg_namespace` of the catalogue that PyIceberg's configuration
-    calls `iceberg_catalog`; by default, in those of the target, or in a catalogue of its own for a new folder. Events
-    that repeat one of the last `deduplicate` do not land again; None (the default) lands every message.
+    Shape: `table_format` is ``parquet``, ``delta`` or ``iceberg``; by default, the format of the target, or Parquet for
+    a new one. `iceberg_catalog` is the name of a catalogue in PyIceberg's configuration, and `iceberg_namespace` the
+    namespace in it; by default, those of the target, or a catalogue of its own for a new target. `deduplicate` is a
+    time window: an event that repeats another one within it does not land again. None (the default) lands every
+    message.
     """
 
     table_format: str | None
@@ -79,20 +80,20 @@ def land(
     runner: Runner | None = None,
     **options: Unpack[LandOptions],
 ) -> Report:
-    """Land what is new in `source`, a file or a folder, as typed tables and dead letters in the folder `to`.
+    """Land the new messages in `source`, a file or folder, as typed tables and dead letters in the folder `to`.
 
         report = land("captures/", "orders.xreg.json", "tables/", table_format="delta")
         print(report.landed, report.dead_lettered)
 
     Both can be URLs of an object store. `catalog` is a `Catalog`, the sources of one as for `Catalog.load`, or the
     result of `load_catalogue`. Its match options apply; options other than ``confluent_prefix`` make landing slow,
-    because messages are then matched one by one. The `runner` runs the tasks: by default processes of this machine. The
-    `options` are those of `LandOptions`.
+    because messages are then matched one by one. The `runner` runs the tasks, by default in processes on this machine.
+    The `options` are those of `LandOptions`.
 
     Raises: WirebookError (unknown-endpoint, unreadable-file, unsupported-store, format-differs, missing-extra,
     iceberg-catalog-differs, iceberg-catalog-failed, target-locked, unwritable-target, not-conserved, worker-failed, and
-    the codes of `Catalog.load`). Files that have changed or could not be read to their end are in the problems of the
-    report.
+    the codes of `Catalog.load`). Files that have changed or could not be read to the end do not raise; they are
+    problems of the report.
     """
     check_options(options, LandOptions)
     catalogue = _catalogue_for(catalog, options.get("endpoint"))
@@ -113,10 +114,10 @@ def replay(
 
         report = replay("tables/", "corrected.xreg.json", codes=["payload-invalid"])
 
-    `codes` and `definitions` (XIDs) select dead letters: those with one of these problem codes, and those of or near
-    one of these definitions. Without them, all are tried. `catalog` and `runner` are as for `land`, and the `options`
-    are those of `RunOptions`. In the report, `read` counts the dead letters that were tried, and `dead_lettered` those
-    that still do not land.
+    `codes` selects the dead letters that have one of these problem codes. `definitions` (XIDs) selects those that have
+    one of these as their definition or as a near miss. If both are given, both must apply; by default, all dead letters
+    are tried. `catalog` and `runner` are as for `land`, and the `options` are those of `RunOptions`. In the report,
+    `read` counts the dead letters that were tried, and `dead_lettered` those that still do not land.
 
     Raises: WirebookError (no-target, unknown-code, unknown-endpoint, format-differs, missing-extra, target-locked,
     unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`).
@@ -129,14 +130,14 @@ def replay(
 
 
 def load_catalog(catalog: AnyCatalog) -> Catalog:
-    """The catalogue itself, or one loaded from its sources."""
+    """Return a `Catalog` unchanged, or load one from its sources."""
     if isinstance(catalog, Catalog):
         return catalog
     return Catalog.load(*catalog) if isinstance(catalog, list | tuple) else Catalog.load(catalog)
 
 
 def load_catalogue(sources: Sequence[CatalogSource], options: MatchOptions, endpoint: str | None) -> Catalogue:
-    """The catalogue of a run with this endpoint, from the user's cache if an earlier run has stored it.
+    """The catalogue for a run with this endpoint, from the user's cache if an earlier run stored it there.
 
     Raises: WirebookError, as `Catalog.load`
     """
@@ -145,7 +146,7 @@ def load_catalogue(sources: Sequence[CatalogSource], options: MatchOptions, endp
         return catalogue
     catalogue = catalogue_of(Catalog.load(*sources, options=options))
     is_whole = not catalogue.unread and (endpoint is None or endpoint in catalogue.endpoints())
-    if key is not None and is_whole and key == key_of(sources, options, endpoint):  # the files are those that were read
+    if key is not None and is_whole and key == key_of(sources, options, endpoint):  # unchanged during loading
         store(key, catalogue, endpoint)
     return catalogue
 
@@ -159,7 +160,7 @@ def _catalogue_for(catalog: AnyCatalog | Catalogue, endpoint: str | None) -> Cat
 
 
 def check_options(options: Iterable[str], known: type) -> None:
-    """Check the names of options. `known` is the `TypedDict` of those that the function takes.
+    """Check the names of options. `known` is the `TypedDict` of the options that the function accepts.
 
     Raises: TypeError, as Python does for other arguments
     """
@@ -194,7 +195,7 @@ def run_settings(catalog: Catalog | Catalogue, runner: Runner | None, options: R
 
 
 def catalogue_of(catalog: Catalog) -> Catalogue:
-    """What a run needs of a catalogue."""
+    """The parts of a loaded `Catalog` that a run needs."""
 
     def xids() -> set[str]:
         usable = {xid: message.source for xid, message in catalog.registry.messages.items() if not message.problems}

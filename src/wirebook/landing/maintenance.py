@@ -1,8 +1,8 @@
-"""Upkeep of the tables of a target: small files become larger ones, and what no reader needs is deleted.
+"""Maintenance of the tables of a target: compacts small files, and deletes files that no reader needs.
 
-It takes no lock: landing goes on beside it, because both change tables by transactions. Files that are younger than the
-retention are never deleted, so those of a batch that is being written stay. No file is deleted while an older batch is
-unfinished: the next run adds its files to the tables, or reads dead letters again.
+Maintenance takes no lock and can run during landing, because both change tables in transactions. Files younger than the
+retention are never deleted, so the files of a batch that is being written are kept. No file is deleted while a batch
+older than the retention is unfinished: the next run adds its files to the tables, or reads dead letters again.
 
 Spec: docs/how-to/maintain.md
 """
@@ -26,13 +26,13 @@ __all__ = ["Upkeep", "UpkeepOptions", "maintain"]
 
 
 def maintain(folder: AnyPath, options: UpkeepOptions, tables: Collection[str] = ()) -> Iterator[Upkeep]:
-    """Maintain some tables (names, or XIDs of their definitions), or all, as ``wirebook maintain`` does.
+    """Maintain `tables` (names, or XIDs of their definitions), or all tables, as ``wirebook maintain`` does.
 
         for upkeep in maintain("tables/", UpkeepOptions(retain_hours=24)):
             print(upkeep.table, upkeep.compacted, upkeep.deleted)
 
-    Tables are maintained one after the other, each when its result is read from the iterator. A table that cannot be
-    maintained has a `problem` in its result; the others are maintained.
+    Each table is maintained when its result is requested from the iterator. If a table cannot be maintained, its result
+    has a `problem`, and the iterator continues with the next table.
 
     Raises: WirebookError (no-target, unknown-table, missing-extra, store-failed, iceberg-catalog-failed)
     """
@@ -46,7 +46,8 @@ def maintain(folder: AnyPath, options: UpkeepOptions, tables: Collection[str] = 
     begun = target.unfinished_since()
     deletes = options.deletes and (begun is None or begun > options.retained_since(time.time()))
     for table in chosen:
-        # A replay tells by the file of a dead letter with which settings it was matched.
+        # A replay looks up the original settings of a dead letter by its file, so files with different settings must
+        # not be merged.
         is_bound = table.name == DEAD_LETTERS and len(_settings_of_dead_letters(target)) > 1
         chosen_options = replace(options, compacts=options.compacts and not is_bound, deletes=deletes)
         place = TablePlace(root, table.name)
@@ -63,8 +64,8 @@ def maintain(folder: AnyPath, options: UpkeepOptions, tables: Collection[str] = 
 
 
 def _tables(target: Target) -> list[TableSummary]:
-    """The tables in which rows have landed, those without a definition last. Reads the records alone, because a table
-    may be damaged."""
+    """The tables in which rows have landed, those without a definition last. Reads only the records of the target,
+    because a table may be damaged."""
     entries, history = target.tables(), target.history()
     names = {name for name, rows in history.rows.items() if rows} | ({STAGED} if history.staged else set())
     return [TableSummary(name, entries[name].xid if name in entries else None, ()) for name in in_order(names)]

@@ -1,10 +1,11 @@
-"""Keeps what a run needs of a large catalogue in the user's cache: the next run of the same files reads it in a
-fraction of the time that loading and compiling take.
+"""Stores large catalogues, loaded and compiled, in the user's cache. The next run with the same files reads the stored
+catalogue in a fraction of the time that loading and compiling take.
 
-An entry is found by the content of the files and by the program. It has compiled definitions, whose reading can run
-code, as it is with the modules that Python compiles: entries that others could have written are not used.
+The key of an entry is a digest of the files, the match options, the endpoint, and the program itself. An entry contains
+pickled definitions. Unpickling can run code, as importing a compiled Python module does, so entries that another user
+could have written are not used.
 
-Settings: WIREBOOK_CATALOGUE_CACHE is the folder of the entries (default: below the user's cache), or `off`.
+Settings: WIREBOOK_CATALOGUE_CACHE is the folder of the entries (default: in the user's cache), or `off`.
 Spec: docs/decisions/0225-stored-catalogues.md
 """
 
@@ -39,19 +40,19 @@ __all__ = ["StoredCatalogue", "key_of", "store", "stored"]
 SETTING: Final = "WIREBOOK_CATALOGUE_CACHE"
 OFF: Final = "off"
 SMALLEST: Final = 200_000
-"""Bytes of catalogues that are stored: smaller ones are loaded and compiled in less than 0.1 s."""
+"""The minimum size of a stored catalogue, in bytes: smaller ones are loaded and compiled in less than 0.1 s."""
 MAX_ENTRIES: Final = 16
-"""Entries that are kept: those that were used last. One of 10,000 definitions has 1.2 MB."""
+"""The maximum number of entries; the least recently used are deleted. 10,000 definitions take 1.2 MB."""
 LIBRARIES: Final = ("numpy",)
 """The libraries whose objects are part of compiled definitions."""
 
 
 class StoredCatalogue(msgspec.Struct):
-    """What a run needs of a catalogue.
+    """An entry: the parts of a catalogue that a run needs.
 
-    Shape: `document` is the compressed JSON of the catalogue. `xids` are the definitions that have tables; some have a
-    text in `descriptions`, and those of one endpoint alone have it in `owners`. `prepared` is as `prepared_engine`
-    returns it, for `endpoint`.
+    Shape: `document` is the compressed JSON of the catalogue. `xids` are the definitions that have tables.
+    `descriptions` maps XIDs to descriptions, and `owners` maps the XIDs of definitions that belong to exactly one
+    endpoint to this endpoint. `prepared` is the result of `prepared_engine` for `endpoint`.
     """
 
     fingerprint: str
@@ -68,7 +69,7 @@ class StoredCatalogue(msgspec.Struct):
 
     @classmethod
     def of(cls, catalogue: Catalogue, endpoint: str | None) -> StoredCatalogue | None:
-        """The parts of a catalogue for a run with this endpoint; None if it cannot be compiled for others."""
+        """The entry for a run with this endpoint; None if the catalogue has no compiled form or no list of XIDs."""
         prepared = catalogue.prepare(endpoint)
         if prepared is None or catalogue.xids is None:
             return None
@@ -90,7 +91,7 @@ class StoredCatalogue(msgspec.Struct):
         )
 
     def restored(self, options: MatchOptions) -> Catalogue:
-        """The catalogue. For messages of another endpoint, tasks compile it themselves."""
+        """The catalogue of the entry. For another endpoint than `endpoint`, tasks compile it themselves."""
         return Catalogue(
             fingerprint=self.fingerprint,
             document=zlib.decompress(self.document),
@@ -108,8 +109,8 @@ class StoredCatalogue(msgspec.Struct):
 
 
 def key_of(sources: Sequence[CatalogSource], options: MatchOptions, endpoint: str | None) -> str | None:
-    """The name of the entry for a run with these sources; None if it is not stored: catalogues that are small or not in
-    files.
+    """The key of the entry for a run with these sources. None if they are not cached: the cache is off, or the
+    catalogue is small or not in files.
 
     Cost: reads the files.
     """
@@ -124,13 +125,13 @@ def key_of(sources: Sequence[CatalogSource], options: MatchOptions, endpoint: st
             size += len(data)
             digest.update(f"\0{file.suffix.lower()}\0{len(data)}\0".encode("utf-8", "surrogateescape"))
             digest.update(data)
-    except (OSError, ValueError, WirebookError):  # loading says what is wrong
+    except (OSError, ValueError, WirebookError):  # loading reports the problem
         return None
     return digest.hexdigest() if size >= SMALLEST else None
 
 
 def stored(key: str, options: MatchOptions) -> Catalogue | None:
-    """The catalogue of an entry, if there is one that nobody else can have written."""
+    """The catalogue of an entry; None if there is no valid entry, or if another user could have written it."""
     folder = _folder()
     if folder is None:
         return None
@@ -145,8 +146,7 @@ def stored(key: str, options: MatchOptions) -> Catalogue | None:
 
 
 def store(key: str, catalogue: Catalogue, endpoint: str | None) -> None:
-    """Store a catalogue, and delete the entries that were not used for longest. A folder that cannot be written to is
-    left as it is."""
+    """Store a catalogue, and delete the least recently used entries. Does nothing if the folder is not writable."""
     folder, entry = _folder(), StoredCatalogue.of(catalogue, endpoint)
     if folder is None or entry is None:
         return
@@ -187,7 +187,7 @@ def _files(sources: Sequence[CatalogSource]) -> Iterator[Path]:
 
 @cache
 def _program() -> str | None:
-    """A digest of the modules and libraries that read and write entries; None if the modules are in no folder.
+    """A digest of the modules and libraries that read and write entries; None if the modules are not in a folder.
 
     Cost: 5 ms.
     """

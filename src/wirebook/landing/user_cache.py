@@ -1,4 +1,4 @@
-"""The folder of what programs keep for this user's next runs, and could make again."""
+"""The user's cache folder, for files that make later runs faster and can be created again."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ __all__ = ["user_cache"]
 
 
 def user_cache(environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder of Wirebook below XDG_CACHE_HOME or ~/.cache, which need not exist."""
+    """Wirebook's folder in XDG_CACHE_HOME or ~/.cache. It need not exist."""
     base = environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME") or Path.home(), ".cache")
     return Path(base, "wirebook")

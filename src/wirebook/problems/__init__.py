@@ -1,7 +1,7 @@
 """Problems: errors, warnings and notes as data.
 
-Checks yield `Problem` values. The lint report, the dead letter, the command line and the HTTP response format them. A
-code has the same meaning everywhere; `wirebook.problems.codes` lists all codes.
+Checks yield `Problem` values. The lint report, dead letters, the command line and HTTP responses format them. A code
+has the same meaning everywhere; `wirebook.problems.codes` lists all codes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Problem:
     Shape: `message` is never empty: by default it is the title of the code with `expected` and `actual`. `slot` is the
     place in a message (``envelopemetadata.type``, ``payload#/a/0``), `pointer` the JSON Pointer in a document, `xid`
     the entity or the path of a request, and `file`, `line` and `column` (from 1) the place in the source text. `hint`
-    states how to fix it. The problem of a rejected request has `args`, the texts for the placeholders of its title, and
-    may have `detail`, further sentences.
+    states how to fix it. The problem of a rejected request has `args`, the values of the placeholders in its title, and
+    may have `detail`, an additional explanation.
     """
 
     code: str

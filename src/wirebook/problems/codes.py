@@ -27,10 +27,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A problem code. `title` describes the problem; it is the message of problems without one of their own.
+    """A problem code. `title` describes the problem, and is the default message of a `Problem`.
 
-    The code of a rejected request also has the HTTP `status` of the response, and `text`, the document that defines it
-    if xRegistry does. Its title has ``<...>`` for the subject and for each argument.
+    The code of a rejected request also has the HTTP `status` of the response. If xRegistry defines the code, `text` is
+    the file of the specification. The title has ``<...>`` for the subject and for each argument.
     """
 
     name: str

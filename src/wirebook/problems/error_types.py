@@ -1,7 +1,7 @@
 """The codes of rejected requests: name, HTTP status and title.
 
-They are the error types of xRegistry, and those that the service adds. A title has ``<...>`` for the subject and for
-each argument. `wirebook.problems.codes` adds them to the table of codes.
+They are the error types of xRegistry, and those of Wirebook's HTTP service. A title has ``<...>`` for the subject and
+for each argument. `wirebook.problems.codes` adds them to the table of codes.
 
 Spec: core/spec.md#error-processing; core/http.md#error-processing; docs/decisions/0191-one-table-of-codes.md.
 """
@@ -217,4 +217,4 @@ OWN: Final[Rows] = (
     ("unauthorized", 401, "Writes require the header Authorization: Bearer."),
     ("unsupported_content_coding", 415, "The Content-Encoding of the body is not supported."),
 )
-"""Codes of the service that xRegistry does not define."""
+"""Error types of Wirebook's HTTP service that xRegistry does not define."""

@@ -45,11 +45,11 @@ BUILDS: Final = {
     "amqp": "; for Linux it has no wheels, and building it needs a C compiler and the headers of C and Python (Debian: "
     "apt-get install gcc libc6-dev python3-dev)",
 }
-"""What the hint says of extras with a package that may have to be built."""
+"""Text added to the hint for an extra whose package may have to be built from source."""
 
 
 def missing_extra(error: ImportError) -> WirebookError | None:
-    """Return the error ``missing-extra`` with the command that installs the library. None for a module of no extra."""
+    """Return the error ``missing-extra`` with the command that installs the library. None if no extra has it."""
     package = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(package)
     if extra is None:

@@ -1,4 +1,4 @@
-"""The lint rules: why each one exists, how to fix a violation, and an example that violates it beside a correct one.
+"""The lint rules: why each one exists, how to fix a violation, an example that violates it, and a correct example.
 
 The data is in ``rules.json``. The pages of docs/reference/codes are generated from it and from
 `wirebook.problems.codes`. A test lints every example.

@@ -1,6 +1,6 @@
 """Rejected requests: `refused` returns the error for an error type of xRegistry, to be raised.
 
-The HTTP service turns it into a response (`httpapi/http/messages.py`), the command line into a message as any other
+The HTTP service turns the error into a response (`httpapi/http/messages.py`). The command line prints it like any other
 `WirebookError`.
 
 Spec: core/spec.md#error-processing; docs/decisions/0191-one-table-of-codes.md.
@@ -17,7 +17,7 @@ class Refused(WirebookError):
 
     @property
     def problem(self) -> Problem:
-        """Why the request is rejected."""
+        """The reason why the request is rejected."""
         return self.problems[0]
 
     @property

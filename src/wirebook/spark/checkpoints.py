@@ -1,4 +1,4 @@
-"""Checkpoints of streaming queries, in folders of this machine and in stores."""
+"""Locations of the checkpoints of streaming queries: local folders and remote stores."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 __all__ = ["check_checkpoint", "checkpoint_folder", "checkpoint_url", "clear_unfinished", "is_folder"]
 
 URL: Final = re.compile(r"(?i)(?!file:)[a-z][a-z0-9+.-]+:/")
-"""The beginning of a URL of a store. Some have no host: ``hdfs:/folder``."""
+"""Matches the start of a store URL. Some have no host: ``hdfs:/folder``."""
 HADOOP_SCHEMES: Final = frozenset({
     "abfs", "abfss", "adl", "alluxio", "cos", "cosn", "dbfs", "ftp", "gs", "har", "hdfs", "jfs", "maprfs", "o3fs",
     "obs", "ofs", "oss", "s3", "s3a", "s3n", "sftp", "swebhdfs", "tos", "viewfs", "wasb", "wasbs", "webhdfs",
 })  # fmt: skip
-"""The schemes of Hadoop's file systems, and of those that other projects make for Hadoop."""
+"""The URL schemes of Hadoop's own file systems and of those that other projects provide for Hadoop."""
 OF_FOLDERS: Final = "file://"
 
 
 def check_checkpoint(checkpoint: AnyPath) -> None:
-    """Check the place of a checkpoint as far as that is possible before Spark starts. A session that others provide may
-    have file systems of its own.
+    """Check the location of a checkpoint as far as possible before Spark starts. Unknown schemes are accepted if
+    spark-submit or Spark Connect provides the session, because it may have other file systems.
 
     Raises: unsupported-store
     """
@@ -52,9 +52,9 @@ def check_checkpoint(checkpoint: AnyPath) -> None:
 
 
 def checkpoint_url(spark: SparkSession, checkpoint: AnyPath) -> str:
-    """The URL of a checkpoint for Spark. A path is one of this machine, whatever file system is Hadoop's default.
+    """Return the URL of a checkpoint for Spark. A path is local, whatever Hadoop's default file system is.
 
-    Hadoop does not decode URLs, so a folder with a space in its name has one in its URL, too.
+    Hadoop does not decode URLs, so spaces in folder names are not percent-encoded.
 
     Raises: unsupported-store if Spark cannot write to the store, and for URLs with credentials
     """
@@ -81,12 +81,12 @@ def _without_file_system(url: str) -> WirebookError:
 
 
 def is_folder(url: str) -> bool:
-    """Whether the checkpoint at a URL of `checkpoint_url` is a folder of this machine."""
+    """Whether a URL from `checkpoint_url` is a local folder."""
     return url.startswith(OF_FOLDERS)
 
 
 def checkpoint_folder(url: str) -> Location:
-    """Where the checkpoint at a URL of `checkpoint_url` is for Wirebook.
+    """Convert a URL from `checkpoint_url` to a location that Wirebook can access without Spark.
 
     Raises: unsupported-store, missing-extra if only Spark reaches it
     """
@@ -94,13 +94,13 @@ def checkpoint_folder(url: str) -> Location:
 
 
 def clear_unfinished(url: str) -> None:
-    """Delete the files that a killed process was still writing, unless a batch has begun: Spark refuses to begin its
-    first batch beside them. `url` is one of `checkpoint_url`."""
+    """Delete the temporary files of a process that was killed while it wrote them, unless the checkpoint already
+    records a batch: Spark does not start the first batch while such files exist. `url` comes from `checkpoint_url`."""
     try:
         folder = checkpoint_folder(url)
         files = [folder / log / name for log in ("offsets", "commits") for name in files_in(folder / log)]
         if all(file.name.startswith(".") for file in files):
             for file in files:
                 file.unlink()
-    except WirebookError:  # a store that only Spark reaches
+    except WirebookError:  # only Spark can access the store
         return

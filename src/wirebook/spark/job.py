@@ -38,15 +38,16 @@ __all__ = ["Report", "land", "land_batch", "replay"]
 AnySpark: TypeAlias = "SparkSession | Callable[[], SparkSession]"
 QUERY_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 QUERY_ID = "sql.streaming.queryId"
-"""The local property in which Spark keeps the id of the running query, which is that of its checkpoint."""
+"""Spark's local property with the id of the running query. The checkpoint stores the same id."""
 
 
 class FrameOptions(LandOptions, total=False):
-    """Options of `land` and `land_batch` for DataFrames, as keywords: those of `LandOptions`, and these.
+    """Keyword options of `land` and `land_batch` for DataFrames, in addition to those of `LandOptions`.
 
-    Shape: `columns` maps the columns that Wirebook knows to those of the frame, as in ``{"value": "payload_json"}``.
-    `identity` names two columns, text and integer, that identify a message, as in ``("file", "line")``; by default,
-    Kafka's topic, partition and offset do. `land` needs one of the two for a DataFrame that is not streaming.
+    Shape: `columns` maps columns that Wirebook expects to those of the DataFrame, as in ``{"value": "payload_json"}``.
+    `identity` names a string and an integer column that together identify a message, as in ``("file", "line")``; the
+    default is Kafka's topic, partition and offset. For a DataFrame that is not streaming, `land` requires either
+    `identity` or these Kafka columns.
     """
 
     columns: Mapping[str, str] | None
@@ -54,10 +55,10 @@ class FrameOptions(LandOptions, total=False):
 
 
 class StreamOptions(FrameOptions, total=False):
-    """Options of `land` for streaming DataFrames, as keywords: those of `FrameOptions`, and these.
+    """Keyword options of `land` for streaming DataFrames, in addition to those of `FrameOptions`.
 
-    Shape: `checkpoint` is the folder of the query's progress, by default one below ``_wirebook`` of the target, which
-    has the `name` of the query if it has one: several streams into a target need different names. `trigger` has the
+    Shape: `checkpoint` is the checkpoint location of the query. The default is a folder below ``_wirebook`` in the
+    target, named after `name` if it is set: several streams into one target need different names. `trigger` has the
     arguments of Spark's `trigger`, such as ``{"availableNow": True}``.
     """
 
@@ -81,18 +82,18 @@ def land(spark_or_frame: Any, /, *arguments: Any, **options: Any) -> Report | St
         report = land(frame, "orders.xreg.json", "tables/", identity=("file", "line"))
         query = land(stream, "orders.xreg.json", "tables/", name="orders", trigger={"processingTime": "30 seconds"})
 
-    *Files.* `spark` is a session, or a function that returns one, called only if there is something to read. The rest
-    is as for `wirebook.landing.land`.
+    *Files.* `spark` is a session, or a function that returns one, called only if there is something to read. The other
+    arguments are those of `wirebook.landing.land`.
 
-    *A DataFrame* has lines of captures or CloudEvents in the column ``value``, or the columns of Spark's Kafka source,
-    or members of the capture format as columns (docs/how-to/dataframes.md). Its rows land completely or not at all, and
-    rows that have landed are skipped; `identity` or Kafka's offsets identify them. Kafka messages without the headers
-    that definitions need, or without their topic, are a problem of the report and a Python warning (missing-headers,
-    missing-topic). The `options` are those of `FrameOptions`.
+    *A DataFrame* has capture lines or CloudEvents in the column ``value``, or the columns of Spark's Kafka source, or
+    members of the capture format as columns (docs/how-to/dataframes.md). Either all of its rows land or none. Rows
+    that have already landed are skipped; they are identified by `identity` or by Kafka's offsets. Kafka rows without
+    the headers that definitions need, or without the topic, cause a problem in the report and a Python warning
+    (missing-headers, missing-topic). The `options` are those of `FrameOptions`.
 
-    *A streaming DataFrame* is started, and its query returned. Each batch lands exactly once. The `options` are those
-    of `StreamOptions`. Over Spark Connect, batches do not know the id of their query, so streaming DataFrames are
-    refused: use `land_batch`.
+    *A streaming DataFrame* starts a query, which is returned. Each batch lands exactly once. The `options` are those
+    of `StreamOptions`. Streaming DataFrames are rejected over Spark Connect, where batches do not know the id of their
+    query: use `land_batch`.
 
     Raises: WirebookError (as `wirebook.landing.land`, and spark-failed, no-java, frame-columns, frame-identity,
     message-twice)
@@ -119,15 +120,16 @@ def land_batch(
     query: str | None = None,
     **options: Unpack[FrameOptions],
 ) -> Report:
-    """Land a batch of a streaming query, in its `foreachBatch`: exactly once, however often it is called.
+    """Land a batch of a streaming query, in its `foreachBatch`: exactly once, even if Spark runs the batch again.
 
         def land_orders(frame, batch_id):
             land_batch(frame, batch_id, "orders.xreg.json", "tables/")
         stream.writeStream.foreachBatch(land_orders).option("checkpointLocation", "checkpoint/").start()
 
-    A batch is known by `query` and `batch_id`. By default `query` is Spark's id of the query, which its checkpoint
-    keeps; name one that is as permanent as the checkpoint where Spark does not tell it (Spark Connect). `to` can be a
-    `Target` that is kept between batches, which reads each manifest of the target once.
+    A batch is identified by `query` and `batch_id`. By default `query` is Spark's id of the query, which its
+    checkpoint stores. Over Spark Connect this id is not available: pass a name that stays the same as long as the
+    checkpoint exists. `to` can be a `Target` that is reused between batches, so that each manifest of the target is
+    read only once.
 
     Raises: WirebookError (as `land`)
     """
@@ -149,7 +151,7 @@ def land_batch_of_endpoint(
     is_whole: bool,
     **options: Unpack[FrameOptions],
 ) -> Report:
-    """Land a batch of `wirebook stream`, as `land_batch`. `is_whole` as in `FrameBatch`.
+    """Land a batch of `wirebook stream`, like `land_batch`. `is_whole` is described in `FrameBatch`.
 
     Raises: WirebookError (as `land`)
     """
@@ -166,11 +168,11 @@ def replay(
     definitions: Iterable[str] = (),
     **options: Unpack[RunOptions],
 ) -> Report:
-    """Land dead letters that match a corrected catalogue, as `wirebook.landing.replay`, on Spark.
+    """Land dead letters that match a corrected catalogue, like `wirebook.landing.replay`, on Spark.
 
         report = replay(spark, "tables/", "corrected.xreg.json", codes=["payload-invalid"])
 
-    `spark` is as for `land`; the rest is as for `wirebook.landing.replay`.
+    `spark` is as for `land`; the other arguments are those of `wirebook.landing.replay`.
 
     Raises: WirebookError (as `wirebook.landing.replay`, and spark-failed, no-java)
     """
@@ -182,7 +184,7 @@ def _runner(spark: AnySpark) -> SparkRunner:
 
 
 def _query_id(frame: DataFrame) -> str | None:
-    with suppress(AttributeError):  # Spark Connect has no context
+    with suppress(AttributeError):  # Spark Connect has no SparkContext
         return frame.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
     return None
 
@@ -237,9 +239,9 @@ def _land_stream(
     inputs, loaded = frame_columns(frame, columns), job.load_catalog(catalog)
     identity_of(options.get("identity"), frame.columns)
     others: Any = {name: value for name, value in options.items() if name in LandOptions.__optional_keys__}
-    job.run_settings(loaded, None, others)  # rather than in the first batch
+    job.run_settings(loaded, None, others)  # report invalid options now, not in the first batch
     warn(missing_columns(frame, inputs, columns, loaded), stacklevel=3)
-    options["columns"] = inputs.names  # the same for each batch, which needs no further warning
+    options["columns"] = inputs.names  # mapped explicitly, so that batches do not warn again
     if checkpoint is None:
         checkpoint = _default_checkpoint(location_of(to), name)
     url = checkpoint_url(frame.sparkSession, checkpoint)
@@ -255,7 +257,8 @@ def _land_stream(
 
 
 def _default_checkpoint(root: Location, name: str | None) -> Location:
-    """The folder of a query's progress in a target. Only Spark knows the offsets of a DataFrame that others have made.
+    """Return the checkpoint folder of a query in a target. It must be permanent, because only Spark knows the offsets
+    of a DataFrame that the caller has created.
 
     Raises: bad-setting
     """

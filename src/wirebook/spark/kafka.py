@@ -1,7 +1,7 @@
-"""Read from a Kafka endpoint: options of Spark's Kafka source, from the definition and settings of the Kafka client.
+"""Read a Kafka endpoint: derive the options of Spark's Kafka source from the definition of the endpoint.
 
-The definition says where: addresses, topic, partition, and the kind of authorization. A properties file, as Kafka's own
-tools read it, has settings that override the definition. Credentials come from that file, a secrets file or the
+The definition states the addresses, the topic, the partition, and the type of authorization. A properties file in the
+format of Kafka's own tools can override the definition. Credentials come from that file, a secrets file or the
 environment, never from the definition.
 
 Spec: endpoint/spec.md#protocoloptions; docs/how-to/kafka-stream.md; docs/decisions/0196
@@ -40,7 +40,7 @@ LATEST: Final = -1
 
 PROTOCOL, MECHANISM, JAAS = "security.protocol", "sasl.mechanism", "sasl.jaas.config"
 SECRET: Final = re.compile(r"password|jaas|secret|token|keystore\.key")
-"""The settings whose values are secret."""
+"""Matches the names of settings whose values are secret."""
 OWN_SETTINGS: Final = {
     "auto.offset.reset": "use --from",
     "enable.auto.commit": "the checkpoint keeps the offsets",
@@ -48,28 +48,28 @@ OWN_SETTINGS: Final = {
     "key.deserializer": "keys are read as bytes",
     "value.deserializer": "values are read as bytes",
 }
-"""Settings that Spark sets itself, and why they cannot be chosen."""
+"""Settings that users cannot override, with the reason."""
 DEFAULTS: Final = {
     "isolation.level": "read_committed",
     "max.partition.fetch.bytes": str(4 << 20),
     "max.poll.records": "5000",
 }
-"""Kafka's own defaults are to read uncommitted messages too, 1 MiB and 500 messages at once. With more at once, a batch
-takes less time. Spark keeps up to 64 consumers of one partition each, which then hold about 256 MiB at most."""
+"""Kafka's own defaults read uncommitted messages, too, and at most 1 MiB and 500 messages at once. Larger reads make
+batches faster. Spark keeps up to 64 consumers of one partition each, which then hold at most about 256 MiB."""
 LOGIN_MODULES: Final = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
-"""The mechanisms with a user name and a password."""
+"""The Java login modules of the mechanisms with a user name and a password."""
 SCHEME: Final = re.compile(r"([A-Za-z_0-9]+)://")
 RECORDS_PER_TASK: Final = 200_000
-"""A task reads at most so many messages: with more, cores would wait for the one that reads a large partition."""
+"""The maximum number of messages per task, so that cores do not wait for the one that reads a large partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaSource:
-    """What to read. `settings` are those of Kafka's consumer and may have secrets; they are never printed."""
+    """The topics to read. `settings` are those of Kafka's consumer; they may contain secrets and are never printed."""
 
     endpoint: str
     topics: tuple[str, ...]
@@ -87,7 +87,7 @@ class KafkaSource:
     def options(
         self, *, starting: str, max_per_batch: int | None, min_per_batch: int | None, fail_on_data_loss: bool
     ) -> dict[str, str]:
-        """The options of Spark's Kafka source for a query."""
+        """Return the options of Spark's Kafka source for a streaming query."""
         options = self._options(fail_on_data_loss) | {"startingOffsets": starting}
         if self.group and "group.id" not in self.settings:
             options["groupIdPrefix"] = self.group
@@ -104,8 +104,9 @@ class KafkaSource:
     def range_options(
         self, ranges: Mapping[tuple[str, int], tuple[int, int]], run: str, *, fail_on_data_loss: bool
     ) -> dict[str, str]:
-        """The options of Spark's Kafka source for a batch: the messages of some partitions from the first offset to
-        before the second. The batches of a `run` have one group id, or each of them would need consumers of its own."""
+        """Return the options of Spark's Kafka source for a batch. `ranges` maps topic and partition to the first
+        offset and the offset after the last one. The batches of a `run` share a group id; otherwise each batch would
+        need new consumers."""
         assigned, starting, ending = dict[str, list[int]](), dict[str, dict[str, int]](), dict[str, dict[str, int]]()
         for (topic, number), (first, end) in ranges.items():
             assigned.setdefault(topic, []).append(number)
@@ -126,8 +127,8 @@ class KafkaSource:
     def first_offsets(
         self, position: Mapping[str, Any] | None, starting: str, partitions: Mapping[str, Iterable[int]]
     ) -> dict[str, dict[str, int]]:
-        """Where a stream starts in the `partitions` of each topic: after the position of an earlier run, if there is
-        one, else at `starting`. New partitions start with their first message, new topics where a new stream would."""
+        """Return where a stream starts in the `partitions` of each topic: at the position of an earlier run, if there
+        is one, else at `starting`. New partitions start at their first message, new topics where a new stream would."""
         if position is None:
             position = {} if starting in ("earliest", "latest") else json.loads(starting)
         offsets, new_topic = {}, LATEST if starting == "latest" else EARLIEST
@@ -140,7 +141,7 @@ class KafkaSource:
 
 
 def load_with_connector(load: Callable[[], DataFrame]) -> DataFrame:
-    """Call `load` of Spark's Kafka source.
+    """Load a DataFrame from Spark's Kafka source, and explain the error if the connector is missing.
 
     Raises: missing-jars
     """
@@ -165,7 +166,7 @@ def load_with_connector(load: Callable[[], DataFrame]) -> DataFrame:
 
 
 def kafka_source(catalog: Catalog, endpoint: ReceivedEndpoint, overrides: Mapping[str, str]) -> KafkaSource:
-    """What the definition of an endpoint says, its credentials, and settings of the Kafka client, as what to read.
+    """Combine the definition of an endpoint, its credentials and settings of the Kafka client into a `KafkaSource`.
 
     Raises: not-receivable, incomplete-endpoint, bad-address, bad-option, missing-context, missing-credentials,
     bad-setting
@@ -195,7 +196,7 @@ def kafka_source(catalog: Catalog, endpoint: ReceivedEndpoint, overrides: Mappin
 
 
 def _topics(catalog: Catalog, endpoint: ReceivedEndpoint) -> tuple[str, ...]:
-    """The topic of the endpoint, or those that its messages have as constants.
+    """Return the topic of the endpoint, or the constant topics of its messages.
 
     Raises: incomplete-endpoint, missing-context, bad-option
     """
@@ -213,7 +214,8 @@ def _topics(catalog: Catalog, endpoint: ReceivedEndpoint) -> tuple[str, ...]:
 
 
 def _protocol_of(endpoint: ReceivedEndpoint, addresses: Iterable[str]) -> str | None:
-    """The security protocol that the addresses name: ``SSL://host:port``, or a member ``security.protocol``.
+    """Return the security protocol that the addresses state, as in ``SSL://host:port`` or a member
+    ``security.protocol``.
 
     Raises: bad-address
     """
@@ -231,7 +233,7 @@ def _protocol_of(endpoint: ReceivedEndpoint, addresses: Iterable[str]) -> str | 
 
 
 def _security(endpoint: ReceivedEndpoint, protocol: str | None, overrides: Mapping[str, str]) -> dict[str, str]:
-    """The settings of TLS and SASL, except those that are overrides.
+    """Return the settings of TLS and SASL, which the caller combines with `overrides`.
 
     Raises: missing-credentials, bad-setting
     """
@@ -269,7 +271,7 @@ def _security(endpoint: ReceivedEndpoint, protocol: str | None, overrides: Mappi
 
 
 def _mechanism_of(authorization: Mapping[str, Any]) -> str | None:
-    """The SASL mechanism of an entry of `authorization`; None if it is of another kind."""
+    """Return the SASL mechanism of an entry of `authorization`; None if it is not about SASL."""
     kind = str(authorization.get("type") or "").casefold()
     if kind == "sasl" or (not kind and authorization.get("mechanism")):
         return str(authorization.get("mechanism") or "PLAIN").upper()
@@ -309,7 +311,7 @@ def _read(file: str) -> str:
 
 
 def client_settings(file: Path | None) -> dict[str, str]:
-    """Settings of the Kafka client in a properties file. Errors never contain its content.
+    """Read settings of the Kafka client from a properties file. Errors never contain its content.
 
     Raises: unreadable-file, bad-setting
     """
@@ -326,7 +328,7 @@ def client_settings(file: Path | None) -> dict[str, str]:
 
 
 def parse_properties(text: str) -> Iterator[tuple[str, str]]:
-    """Yield names and values of a properties file: comments, continued lines and escapes as Java reads them.
+    """Yield the names and values of a properties file. Comments, line continuations and escapes are parsed as in Java.
 
     Raises: ValueError
     """
@@ -351,7 +353,7 @@ def _unescaped(text: str) -> str:
 
 
 def starting_offsets(text: str, topics: Iterable[str]) -> str:
-    """Check where to start: ``earliest``, ``latest``, or offsets as JSON: topic to partition to offset.
+    """Validate a starting position: ``earliest``, ``latest``, or JSON that maps topics to partitions to offsets.
 
     Raises: ValueError, with what is wrong
     """

@@ -1,4 +1,5 @@
-"""Ask a Kafka broker for its topics before reading them: Spark would try for three minutes, and print a Java trace."""
+"""Check the topics of a Kafka broker before Spark reads them. If they are missing, or the broker is unreachable, Spark
+itself would retry for three minutes and print a Java stack trace."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ __all__ = ["check_topics"]
 
 
 def check_topics(spark: SparkSession, source: KafkaSource) -> dict[str, int]:
-    """Check that the broker answers, accepts the credentials, and has the topics; returns their numbers of partitions.
+    """Check that the broker answers, accepts the credentials, and has the topics. Return their numbers of partitions.
 
-    Has no effect, and returns nothing, if the connector is not on the class path of the session itself. Over Spark
-    Connect, which has no Java to call, `wirebook.capture.kafka_offsets` asks the broker.
+    Checks nothing, and returns an empty dict, if the connector is not on the class path of the session itself. Over
+    Spark Connect there is no JVM to call, and `wirebook.capture.kafka_offsets` asks the broker instead.
 
     Raises: broker-unreachable, unknown-topic
     """

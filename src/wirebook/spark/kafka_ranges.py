@@ -1,4 +1,4 @@
-"""Ranges of offsets of Kafka topics, for a client of Spark Connect that plans the batches of a stream itself.
+"""Ranges of Kafka offsets, for a Spark Connect client that plans the batches of a stream itself.
 
 Spec: docs/how-to/kafka-stream.md; docs/decisions/0226
 """
@@ -21,7 +21,7 @@ __all__ = ["KafkaRanges"]
 
 
 class KafkaRanges:
-    """The messages of the topics of a `KafkaSource`; a `MessageRanges`. Keeps a connection to the broker.
+    """The `MessageRanges` of a `KafkaSource`. It keeps a connection to the broker.
 
     Raises: bad-setting
     """
@@ -67,7 +67,7 @@ class KafkaRanges:
 
 
 def _file(topic: str, number: str) -> str:
-    """The name that the messages of a partition have in the column `_file`."""
+    """Return the value of the column `_file` for the messages of a partition."""
     return f"kafka:{topic}/{number}"
 
 

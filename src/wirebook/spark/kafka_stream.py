@@ -1,4 +1,4 @@
-"""Kafka as the source of a stream, by Spark's own connector.
+"""Kafka as the source of a stream, read by Spark's own connector.
 
 Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
 """
@@ -31,7 +31,7 @@ REASON: Final = re.compile(r"kafka\S*?(\w+(?:Exception|Error): [^\n]*)")
 
 @dataclass(frozen=True, slots=True)
 class KafkaStream:
-    """The topics of a `KafkaSource`; a `StreamSource`."""
+    """The `StreamSource` of a Kafka endpoint."""
 
     source: KafkaSource
     identity: None = None

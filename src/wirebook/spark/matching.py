@@ -3,7 +3,7 @@
 Columns in: those of `wirebook.landing.sources.dataframes` (capture lines or CloudEvents, members of the capture format,
 or Spark's Kafka source), and any others.
 Columns out: all of them, and ``index``, ``outcome``, ``definition``, ``bindings``, ``problems``, ``near``.
-Rows: one per message. A batch of events gives several, an empty batch none.
+Rows: one per message. A batch of events yields several, an empty batch none.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def match(
 
         match(spark.read.text("captures/"), "orders.xreg.json").groupBy("outcome").count().show()
 
-    The frame has one of the forms that `land` reads. The result has all of its columns, and ``index`` (the position in
-    a batch of events), ``outcome``, ``definition``, ``bindings``, ``problems`` and ``near``, as docs/outcomes.md
-    describes them. It has one row per message: several for a batch of events, none for an empty one.
+    The DataFrame has one of the column layouts that `land` reads. The result has all of its columns plus ``index``
+    (the position in a batch of events), ``outcome``, ``definition``, ``bindings``, ``problems`` and ``near``, which
+    docs/outcomes.md describes. It has one row per message: several for a batch of events, none for an empty one.
 
-    `catalog` is a `Catalog`, or the sources of one as for `Catalog.load`. `endpoint` (an XID) overrides the endpoints
-    in the records. `columns` maps the columns that Wirebook knows to those of the frame, as in
-    ``{"value": "payload_json"}``. The names of the added columns begin with `prefix`. Kafka messages without the
-    headers that definitions need, or without their topic, are a Python warning (missing-headers, missing-topic).
+    `catalog` is a `Catalog`, or sources as for `Catalog.load`. `endpoint` (an XID) overrides the endpoints in the
+    records. `columns` maps the columns that Wirebook expects to those of the DataFrame, as in ``{"value":
+    "payload"}``. The names of the added columns begin with `prefix`. Kafka rows without the headers that definitions
+    need, or without the topic, cause a Python warning (missing-headers, missing-topic).
 
     Raises: WirebookError (frame-columns, unknown-endpoint, and the codes of `Catalog.load`).
     """
@@ -131,7 +131,7 @@ def _check_added(names: Iterable[str], prefix: str) -> None:
 def outcomes_of(
     batch: pa.RecordBatch, engine: CatalogueEngine, inputs: InputColumns | None = None, prefix: str = ""
 ) -> pa.Table:
-    """The rows of a batch with their outcomes, not in the order of the batch."""
+    """Return the rows of a batch with their outcomes, in no particular order."""
     inputs = inputs or input_columns(batch.schema.names)
     places, parts = [np.zeros(0, np.int64)], [OUTCOME_SCHEMA.empty_table()]
     for chunk in chunks_of("", np.arange(len(batch), dtype=np.int64), batch, inputs):
@@ -146,7 +146,8 @@ def outcomes_of(
 
 
 def _chunk_outcomes(chunk: Chunk, engine: CatalogueEngine) -> tuple[Numbers, pa.Table]:
-    """The row number of each message of a chunk, and the outcomes: first those of the column path, then the others."""
+    """Return the row number and the outcome of each message of a chunk. Messages that the column path decides come
+    first, then the others, which are matched one by one."""
     assert chunk.numbers is not None
     rest = np.ones(len(chunk), bool)
     places, parts = [], []
@@ -169,7 +170,7 @@ def _chunk_outcomes(chunk: Chunk, engine: CatalogueEngine) -> tuple[Numbers, pa.
 
 
 def _dead_letters(block: DeadLetterBlock) -> pa.Table:
-    """The outcomes of dead letters, with the bindings of those that match a definition."""
+    """Return the outcomes of dead letters, with the bindings of those that match a definition."""
     bound = [message.bindings for message in block.invalid] or [[]] * len(block.rows)
     bindings = pa.array(bound, OUTCOME_SCHEMA.field("bindings").type)
     table = block.rows.rename_columns({"_index": "index"}).append_column("bindings", bindings)
@@ -177,7 +178,7 @@ def _dead_letters(block: DeadLetterBlock) -> pa.Table:
 
 
 def _settled(layout: TableLayout, table: pa.Table, definitions: pa.StringArray) -> pa.Table:
-    """The outcomes of rows with the columns of a layout; all are matched."""
+    """Return the outcomes of rows in a table layout, all of which are matched."""
     count = len(table)
     columns = [
         table["_index"].combine_chunks(),
@@ -190,7 +191,7 @@ def _settled(layout: TableLayout, table: pa.Table, definitions: pa.StringArray) 
 
 
 def _bindings(layout: TableLayout, table: pa.Table) -> pa.MapArray:
-    """The ``ctx_`` columns of each row as a map, without placeholders that have no value."""
+    """Return the ``ctx_`` columns of each row as a map, without placeholders that have no value."""
     bound = [column for column in layout.columns if column.source[0] == "binding"]
     count = len(table)
     texts = [table[column.name].combine_chunks() for column in bound]

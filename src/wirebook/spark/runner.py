@@ -1,4 +1,4 @@
-"""Runs the tasks of a batch on Spark, through its public API alone, so that Spark Connect works too.
+"""Run the tasks of a batch on Spark, using only its public API, so that Spark Connect works, too.
 
 A DataFrame with one row per partition goes through `mapInArrow`. Each partition runs its task in a Python worker and
 returns one row: the encoded summary. No message passes through the JVM.
@@ -32,9 +32,9 @@ __all__ = ["SparkRunner", "collect_whole", "parallelism_of", "spark_failures"]
 MAX_MESSAGE = 300
 WORKER_DIED = "Python worker exited unexpectedly"
 JAVA_GONE = ("JAVA_GATEWAY_EXITED", "Gateway is not connected", "Java side is empty", "Error while ")
-"""Parts of the messages of PySpark and py4j when the Java process has ended."""
+"""Parts of the error messages of PySpark and py4j after the Java process has ended."""
 NO_ANSWER = re.compile(r"An error occurred while calling \S+")
-"""What py4j says of a call if Java ends during it; an exception of Java would follow."""
+"""The whole message of py4j if Java ends during a call. If Java throws an exception, the exception follows."""
 TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -63,10 +63,10 @@ class SparkRunner:
 
 
 def collect_whole(frame: DataFrame) -> list[dict[str, Any]]:
-    """The rows of a small DataFrame.
+    """Collect a small DataFrame: all of its rows, or an exception.
 
-    `DataFrame.collect` returns fewer rows, and reports no error, if Java ends while it sends them. What `toArrow` reads
-    says how much there is.
+    If Java ends during the transfer, `DataFrame.collect` returns fewer rows without an error. The data that `toArrow`
+    reads states how much there is, so a truncated transfer raises an exception.
 
     Raises: exceptions of PySpark, py4j and the socket to Java
     """
@@ -90,7 +90,7 @@ def parallelism_of(spark: SparkSession) -> int:
 
 @contextmanager
 def spark_failures() -> Iterator[None]:
-    """Convert exceptions of py4j, PySpark and the socket to Java.
+    """Convert the exceptions of py4j, PySpark and the socket connection to Java.
 
     Raises: spark-failed, missing-extra
     """
@@ -111,13 +111,13 @@ def spark_failures() -> Iterator[None]:
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:
-    """py4j sometimes logs a lost connection with a traceback through the root logger. The exception reports it
-    already."""
+    """Whether py4j did not log a record. It sometimes logs a lost connection, with a traceback, through the root
+    logger, although the exception already reports it."""
     return "py4j" not in Path(record.pathname).parts
 
 
 def _cause(error: Exception) -> str:
-    """Why Spark stopped, if it is known; else Spark's message without stack traces."""
+    """Return why Spark stopped, if it is known; else Spark's message without stack traces."""
     text = str(error)
     is_gone = isinstance(error, OSError | EOFError) or NO_ANSWER.fullmatch(text.strip())
     if is_gone or any(part in text for part in JAVA_GONE):

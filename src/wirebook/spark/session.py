@@ -26,7 +26,7 @@ __all__ = ["Java", "find_java", "is_connect", "is_remote", "is_submitted", "sess
 REMOTE = "SPARK_REMOTE"
 """The environment variable with the address of a Spark Connect server."""
 SERVER_SECONDS = 20
-"""How long a Spark Connect server has to answer."""
+"""How long to wait for a Spark Connect server."""
 SUBMITTED = ("PYSPARK_GATEWAY_PORT", REMOTE)
 """Environment variables that are set if the program was started by spark-submit or for a Spark Connect server."""
 
@@ -38,8 +38,8 @@ def session(
 
     `settings` are further settings of a new local session.
 
-    Cost: 2-6 seconds for a new one. The first one has an archive of Spark's classes made in the background
-    (`wirebook.spark.class_archive`), which makes the next ones faster.
+    Cost: 2-6 seconds for a new local session. After the first one has ended, an archive of Spark's classes is created
+    in the background (`wirebook.spark.class_archive`), with which the next ones start faster.
     Raises: no-java, missing-extra, spark-failed if there is no Spark Connect server
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 (half a second)
@@ -54,7 +54,7 @@ def session(
     if os.environ.get(REMOTE, "").startswith("sc:"):
         _check_server(os.environ[REMOTE])
         remote: Any = builder.getOrCreate()
-        atexit.register(remote.client.set_retry_policies, [])  # or PySpark would try to clean up for ten minutes
+        atexit.register(remote.client.set_retry_policies, [])  # else PySpark retries its cleanup for ten minutes
         return cast("SparkSession", remote)
     if is_submitted():
         return builder.getOrCreate()
@@ -83,7 +83,7 @@ def is_connect(spark: SparkSession) -> bool:
 
 
 def _check_server(url: str) -> None:
-    """Check that a Spark Connect server answers. PySpark would try for ten minutes.
+    """Check that a Spark Connect server answers. PySpark itself would retry for ten minutes.
 
     Raises: spark-failed
     """
@@ -103,8 +103,8 @@ def _check_server(url: str) -> None:
 
 
 def local_settings(archive_options: Sequence[str] = (), cores: int | None = None) -> dict[str, str]:
-    """The settings of a local session. On a cluster, the operator chooses them. `archive_options` are the options of
-    Java for the archive of classes."""
+    """The settings of a local session. On a cluster, the operator chooses them. `archive_options` are the Java options
+    for the class archive."""
     return {
         "spark.master": f"local[{cores or '*'}]",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -122,7 +122,8 @@ def local_settings(archive_options: Sequence[str] = (), cores: int | None = None
 
 
 def local_environment(java: Java) -> dict[str, str]:
-    """What Spark's scripts read: this Python, this PySpark (not another Spark on the machine) and this Java."""
+    """Return the environment variables for Spark's scripts: this Python, this PySpark (not another Spark on the
+    machine) and this Java."""
     import pyspark  # noqa: PLC0415
 
     return java.environment | {
@@ -135,10 +136,10 @@ def local_environment(java: Java) -> dict[str, str]:
 
 @contextmanager
 def _killing_java_on_failure() -> Iterator[None]:
-    """Kills the Java process if starting the session fails or is interrupted.
+    """Kill the Java process if starting the session fails or is interrupted.
 
-    PySpark removes the folder in which it expects Java's port. A Java process that finds no folder neither ends nor
-    notices that its parent process is gone.
+    Without this, the Java process would keep running: PySpark deletes the folder into which Java writes its port, and
+    a Java process that does not find the folder neither exits nor notices that its parent process is gone.
     """
     from pyspark import java_gateway  # noqa: PLC0415
 
@@ -146,7 +147,7 @@ def _killing_java_on_failure() -> Iterator[None]:
     popen, started = gateway.Popen, []
 
     def start(*args: Any, **options: Any) -> Any:
-        with _deferring_interrupts():  # else Ctrl-C may come before the process is in the list
+        with _deferring_interrupts():  # else Ctrl-C may arrive before the process is in the list
             started.append(popen(*args, **options))
         return started[-1]
 
@@ -164,7 +165,7 @@ def _killing_java_on_failure() -> Iterator[None]:
 
 @contextmanager
 def _deferring_interrupts() -> Iterator[None]:
-    """Delivers a SIGINT that arrives inside at the end. Has no effect in other threads, which get no signals."""
+    """Defer a SIGINT to the end of the block. Has no effect in other threads, which receive no signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -179,7 +180,7 @@ def _deferring_interrupts() -> Iterator[None]:
 
 
 def _silence_accumulator_server() -> None:
-    """PySpark's accumulator server prints a traceback when Java ends, in addition to the exception of the caller."""
+    """Keep PySpark's accumulator server from printing a traceback when Java ends; the caller gets an exception."""
     from pyspark import accumulators  # noqa: PLC0415
 
     server: Any

@@ -1,7 +1,8 @@
-"""Land an endpoint as it sends: `wirebook stream`.
+"""Land the messages of an endpoint as they arrive: `wirebook stream`.
 
-Each batch refreshes the catalogue, lands, and is reported. Spark plans the batches, or over Spark Connect this process.
-A stop is asked for by an event: the batch that runs is finished.
+Each batch reloads the catalogue if it has changed, lands its messages, and is reported. Spark plans the batches
+(`streaming_query`); over Spark Connect, this process does (`client_batches`). When a stop is requested, the current
+batch is finished first.
 
 Spec: docs/how-to/kafka-stream.md; docs/decisions/0196, 0226
 """
@@ -36,14 +37,14 @@ REDACTED: Final = "(?i)url|password|jaas|secret|token|keystore|truststore"
 
 
 def checkpoint_of(to: AnyPath, name: str) -> Path | None:
-    """The default checkpoint of a query with this name: a folder of the target; None for a target in an object store,
-    which Spark needs further jars to write to."""
+    """Return the default checkpoint of a query: a folder in the target. None for a target in an object store, because
+    Spark needs additional jars to write there."""
     folder = location_of(to)
     return folder / "_wirebook" / "checkpoints" / name if isinstance(folder, Path) else None
 
 
 class _Planned(Protocol):
-    """The batches of a stream, by what plans them."""
+    """The batches of a stream, planned by Spark or by this process."""
 
     def check(self) -> None:
         """Check that the broker answers, accepts the credentials, and has the messages.
@@ -52,13 +53,13 @@ class _Planned(Protocol):
         """
 
     def start(self) -> None:
-        """Start, or start again after a failure.
+        """Start, or restart after a failure.
 
         Raises: missing-jars
         """
 
     def run(self) -> Exception | None:
-        """Land batches until the stream stops, or has read what it is to read; returns why it failed."""
+        """Land batches until the stream stops, fails, or has landed everything. Return the failure, if any."""
 
 
 def run_stream(
@@ -72,12 +73,13 @@ def run_stream(
     on_connection: Callable[[str | None], None] = lambda _: None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Land what an endpoint sends, until `stop` is set or, unless the job is continuous, until all of it has landed.
+    """Land the messages of an endpoint until `stop` is set. A job that is not continuous ends when the messages that
+    the endpoint had at the start have landed.
 
-    A continuous stream waits for a broker or a store that goes away, and goes on when it is back: the batch that failed
-    runs again. Returns the sum of all batches. `on_start` is called when the stream has started: from then on, only
-    `stop` should end it. `on_connection` is called with the reason when the broker or the store cannot be reached, and
-    with None when the stream has started and when they are back.
+    If the broker or the store of the target cannot be reached, a continuous stream waits until it can, and runs the
+    failed batch again. Returns the totals of all batches. `on_start` is called when the stream has started: from then
+    on, only `stop` should end it. `on_connection` is called with the reason when the broker or the store cannot be
+    reached, and with None when the stream has started and when the connection works again.
 
     Raises: unsupported-store, missing-jars, missing-extra, broker-unreachable, messages-lost, spark-failed, and those
     of `land_batch`
@@ -91,7 +93,7 @@ def run_stream(
         total.include(figures.report)
         try:
             batches.record(figures)
-        except WirebookError as error:  # the batch has landed
+        except WirebookError as error:  # not fatal: the batch has landed
             note(f"the figures of batch {figures.number} are not recorded: {error}")
         on_batch(figures)
 
@@ -108,7 +110,7 @@ def run_stream(
         on_connection(None)
         while (failure := planned.run()) is not None:
             if stop.is_set() and failure is not batches.failure:
-                break  # a batch that was refused because the stream stops is no failure
+                break  # not a failure: the batch was rejected because of the stop
             if not job.is_continuous or stop.is_set():
                 raise explained(failure, job.source)
             outages.wait(failure, planned.check)
@@ -121,7 +123,7 @@ def run_stream(
 
 @contextmanager
 def _masked(secrets: Sequence[str]) -> Iterator[None]:
-    """Raise problems without secrets, whatever Spark or Kafka put into their messages."""
+    """Remove secrets from the problems that the block raises, because messages of Spark and Kafka may contain them."""
     try:
         yield
     except WirebookError as error:

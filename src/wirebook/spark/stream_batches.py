@@ -1,4 +1,4 @@
-"""The batches of a stream, whoever plans them: landing one, and what the target records of the stream."""
+"""Land the batches of a stream, and record its figures in the target. Spark or `client_batches` plans the batches."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ __all__ = ["POLL_SECONDS", "SMALL_BATCH", "Batches", "StreamJob"]
 
 POLL_SECONDS: Final = 0.2
 LOCK_SECONDS: Final = 60.0
-"""How long a batch waits for another run that writes to the target, before it fails."""
+"""How long a batch waits while another run writes to the target, before it fails."""
 SMALL_BATCH: Final = 20_000
-"""One task lands a batch of at most so many messages: a file costs as much as a hundred of them, and every task writes
-one for each table."""
+"""A batch of at most this many messages lands in one task. Each task writes a file for each table, and a file costs as
+much as a hundred messages."""
 
 
 @dataclass(slots=True)
 class StreamJob:
     """A stream to run.
 
-    Units: `interval` has the seconds between the starts of two batches; None: the run ends when it has read what there
-    is, `in_one_batch` or in several.
-    Shape: `checkpoint` is the folder of the query's progress; without one, a run continues where the target says that
-    the stream has read, and Spark's own record lasts as long as the run. A client of Spark Connect has none.
+    Units: `interval` is the number of seconds between the starts of two batches. If it is None, the run ends when it
+    has read the messages that exist at its start, in one batch (`in_one_batch`) or in several.
+    Shape: `checkpoint` is the checkpoint location of the query. Without one, a run continues at the position that the
+    target records, and Spark's checkpoint is temporary. Over Spark Connect there is no checkpoint.
     """
 
     source: StreamSource
@@ -54,7 +54,7 @@ class StreamJob:
 
     @property
     def is_continuous(self) -> bool:
-        """Whether the stream goes on until it is stopped."""
+        """Whether the stream runs until it is stopped."""
         return self.interval is not None
 
 
@@ -66,11 +66,11 @@ class Batches:
         self._target = Target(location_of(job.to))
         self._position: Mapping[str, Any] | None = None
         self.failure: Exception | None = None
-        """Why the last batch that was begun has not landed."""
+        """The exception of the last batch, if it has not landed."""
 
     def land(self, frame: DataFrame, number: int, query: str | None = None) -> BatchFigures:
-        """Land one batch; its figures lack what only the source knows. `query` as in `FrameBatch`; by default it is
-        Spark's id.
+        """Land one batch. Its figures lack the lag and the position, which only the source knows. `query` is described
+        in `FrameBatch`; the default is Spark's id of the query.
 
         Raises: WirebookError, as `land_batch_of_endpoint`, and exceptions of PySpark; `failure` has them too
         """
@@ -125,7 +125,7 @@ class Batches:
         self._target.record_stream(self._job.name, figures.to_dict() | {"position": self._position})
 
     def recorded_position(self) -> Mapping[str, Any] | None:
-        """Up to where an earlier run of the stream has read, if the target says so.
+        """Return the position up to which an earlier run of the stream has read; None if the target records none.
 
         Raises: broken-target, store-failed
         """
@@ -135,9 +135,9 @@ class Batches:
         return self._position
 
     def forget_target(self) -> None:
-        """Read the records of the target again: they may differ from what is known after a failure."""
+        """Discard the cached records of the target, which may be outdated after a failure."""
         self._target = Target(location_of(self._job.to))
 
     def wait(self) -> None:
-        """Wait for the work that the batches have left to other threads."""
+        """Wait for background work of the batches, such as checkpoints of tables."""
         self._target.wait()

@@ -1,4 +1,4 @@
-"""The endpoints that streams read: what each reads, and a streaming DataFrame of one for a query of the caller's own.
+"""Endpoints as sources of streams: `stream_source` for `wirebook stream`, and `read_stream` for queries of your own.
 
 Spec: docs/how-to/kafka-stream.md, docs/how-to/jetstream.md; docs/decisions/0196, 0207
 """
@@ -42,14 +42,15 @@ def read_stream(
         stream = read_stream(spark, "/endpoints/ovens", "plants.xreg.json")
         query = land(stream, "plants.xreg.json", "tables/", identity=("file", "line"))
 
-    Columns of Kafka: those of Spark's source, with headers; the session needs its connector. Columns of JetStream:
-    ``value`` (a line of the capture format), and ``file`` and ``line`` (the stream and the sequence number), which
-    identify a message. Only Spark's checkpoint says what a query has read.
+    For Kafka, the columns are those of Spark's Kafka source, including headers; the session needs the Kafka connector.
+    For JetStream, they are ``value`` (a line of the capture format), and ``file`` and ``line`` (the stream and the
+    sequence number), which identify a message. Only Spark's checkpoint records the progress of a query.
 
-    `endpoint` is an XID. `starting` is where a new query starts: ``earliest``, ``latest``, for Kafka the offsets of
-    partitions as JSON, for JetStream a sequence number; by default what the endpoint says, else ``earliest``.
-    `max_per_batch` and `settings` (of the client, over those of the endpoint) are for Kafka. `values` are those of
-    placeholders in the options of the endpoint. `secrets` is a file of credentials, beside those in the environment.
+    `endpoint` is an XID. `starting` is where a new query starts: ``earliest``, ``latest``, offsets of partitions as
+    JSON (Kafka), or a sequence number (JetStream). The default is that of the endpoint, else ``earliest``.
+    `max_per_batch` and `settings` are for Kafka; `settings` of the Kafka client override those of the endpoint.
+    `values` replace placeholders in the options of the endpoint. `secrets` is a file with credentials; those in the
+    environment take precedence.
 
     Raises: WirebookError (unknown-endpoint, not-receivable, incomplete-endpoint, bad-setting, missing-credentials,
     broker-unreachable, unknown-topic, missing-jars, missing-extra, ...)
@@ -64,7 +65,7 @@ def read_stream(
         source, limits = stream_source(loaded, received, limits, settings or {})
     except ValueError as error:
         raise WirebookError(Problem("bad-setting", f"starting: {error}", actual=starting)) from None
-    if not is_connect(spark):  # the driver's Java asks the broker
+    if not is_connect(spark):  # the check needs the JVM of the driver
         source.check(spark)
     return source.frame(spark, limits)
 
@@ -87,8 +88,9 @@ def stream_source(
     *,
     reads_all: bool = False,
 ) -> tuple[StreamSource, ReadLimits]:
-    """What to read of an endpoint: all messages that it has now if `reads_all`, else those that arrive, too. Without a
-    `starting` of the `limits`, the endpoint says where to start. `settings` are those of Kafka's client.
+    """Return the source of an endpoint, and the limits with a valid `starting`. With `reads_all`, a JetStream source
+    ends with the last message that the stream has now; Kafka needs no such limit. If `limits` has no
+    `starting`, the default of the endpoint applies. `settings` are those of Kafka's client.
 
     Raises: ValueError (what is wrong with `starting`), missing-extra, and those of `jetstream_of` and `kafka_source`
     """

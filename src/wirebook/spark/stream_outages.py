@@ -1,4 +1,4 @@
-"""Failures of a stream: those that pass, which a continuous stream waits for, and the problems of all others."""
+"""Failures of a stream. A continuous stream waits for transient failures to pass; all others end it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from wirebook.spark.stream_sources import StreamSource, messages_lost
 __all__ = ["Outages", "explained"]
 
 RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-"""Waits between attempts to reach a broker or a store again; the last one repeats."""
+"""Seconds to wait between attempts to reach a broker or a store again. The last value repeats."""
 
 
 def explained(failure: Exception, source: StreamSource) -> Exception:
-    """The failure of a stream as a problem, if it has a code of its own."""
+    """Convert the failure of a stream to a problem, if there is a specific code for it; else return it unchanged."""
     if lost := source.lost(failure):
         return messages_lost(lost)
     if not _unreachable(failure) and (away := source.away(failure)):
@@ -27,13 +27,13 @@ def explained(failure: Exception, source: StreamSource) -> Exception:
 
 
 def _unreachable(failure: Exception) -> str | None:
-    """Why the broker cannot be reached, if that is the problem already."""
+    """Return why the broker cannot be reached, if the failure already is this problem; else None."""
     problem = failure.problems[0] if isinstance(failure, WirebookError) else None
     return problem.message if problem is not None and problem.code == "broker-unreachable" else None
 
 
 class Outages:
-    """Waits while the broker or the store of the target is away."""
+    """Waits while the broker cannot be reached or the target cannot be written to."""
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class Outages:
         self._source, self._batches, self._stop = source, batches, stop
         self._on_connection, self._note = on_connection, note
         self._attempts = 0
-        """How often a batch has failed because of the target, since the last one that landed."""
+        """How often a batch has failed because of the target since the last batch that landed."""
 
     def wait(self, failure: Exception, check: Callable[[], None]) -> None:
-        """Wait until the stream is worth starting again, or stops. `check` asks the broker.
+        """Wait until the stream can be restarted, or is stopped. `check` fails if the broker cannot be reached.
 
         Raises: the failure as a problem, if it does not pass by itself
         """
@@ -64,7 +64,7 @@ class Outages:
             raise explained(failure, self._source)
 
     def note_batch(self) -> None:
-        """Note that a batch has landed, so that the target can be written to."""
+        """Record that a batch has landed, which shows that the target can be written to."""
         if self._attempts:
             self._note("the target can be written to again")
             self._on_connection(None)

@@ -1,4 +1,7 @@
-"""What a stream needs of a source: one implementation for each protocol whose messages can be read again."""
+"""The interface of the sources of streams, with one implementation for each protocol whose messages can be read again.
+
+In every table, two columns identify the message that a row comes from: `_file` names the Kafka partition or JetStream
+stream, and `_line` is the number of the message there, its offset or sequence number."""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ __all__ = ["MessageRanges", "ReadLimits", "StreamSource", "Unread", "causes", "m
 class ReadLimits:
     """Where a query starts and how much a batch reads.
 
-    Shape: `starting` is ``earliest``, ``latest``, or offsets in the form of the source.
+    Shape: `starting` is ``earliest``, ``latest``, or offsets in the format of the source.
     """
 
     starting: str
@@ -29,10 +32,11 @@ class ReadLimits:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Messages that a broker has and a stream has not read.
+    """The messages that a broker has and a stream has not read yet.
 
-    Shape: `ranges` has, by the `_file` of messages, the number (offset, sequence number) of the first one and the one
-    after the last. `created` tells a stream of JetStream from an earlier one with the same name.
+    Shape: `ranges` maps each `_file` to the number (offset or sequence number) of the first message and the number
+    after the last one. `created` is the time at which a JetStream stream was created, which distinguishes it from an
+    earlier stream with the same name.
     """
 
     ranges: Mapping[str, tuple[int, int]]
@@ -40,12 +44,12 @@ class Unread:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many they are, by `_file`."""
+        """The number of messages, by `_file`."""
         return {file: end - first for file, (first, end) in self.ranges.items()}
 
     @property
     def ends(self) -> dict[str, int]:
-        """The number after the last one, by `_file`."""
+        """The number after the last message, by `_file`."""
         return {file: end for file, (_, end) in self.ranges.items()}
 
     @property
@@ -53,13 +57,14 @@ class Unread:
         return sum(self.counts.values())
 
     def before(self, ends: Mapping[str, int]) -> Unread:
-        """Those before some numbers; of a `_file` without one, none."""
+        """Return the messages before `ends`; none of a `_file` that `ends` does not have."""
         cut = {file: (first, max(first, min(end, ends.get(file, first)))) for file, (first, end) in self.ranges.items()}
         return replace(self, ranges=cut)
 
     def limited(self, most: int | None) -> Unread:
-        """The first `most` of them: of each `_file` its share, but at least one, so that it does not wait for others
-        that have more and more. As those of Spark, a batch may be larger by as many messages as there are files."""
+        """Return the first `most` messages, or all for None. Each `_file` gets its share, but at least one message, so
+        that it never has to wait for others that grow faster. As in Spark, a batch can exceed the limit by one message
+        per `_file`."""
         total = self.count
         if most is None or total <= most:
             return self
@@ -71,57 +76,56 @@ class Unread:
         return replace(self, ranges=cut)
 
     def after(self, batch: Unread) -> Unread:
-        """What is left of them after a batch."""
+        """Return the messages that remain after a batch."""
         return replace(self, ranges={file: (batch.ranges[file][1], end) for file, (_, end) in self.ranges.items()})
 
 
 class MessageRanges(Protocol):
-    """The messages of an endpoint for a program that plans the batches of its stream itself."""
+    """The messages of an endpoint for a process that plans the batches of its stream itself (see `client_batches`)."""
 
     def unread(self, position: Mapping[str, Any] | None) -> Unread:
-        """What there is to read after a position; None: where a new stream starts.
+        """Return the messages after a position. None is the position where a new stream starts.
 
         Raises: broker-unreachable, unknown-topic, messages-lost
         """
 
     def position_before(self, unread: Unread) -> Mapping[str, Any]:
-        """The position before the first of some messages, in the form of `StreamSource.position`."""
+        """Return the position before the first of these messages, in the format of `StreamSource.position`."""
 
     def frame(self, spark: SparkSession, batch: Unread) -> DataFrame:
-        """The DataFrame of a batch.
+        """Return the DataFrame of a batch.
 
         Raises: missing-jars
         """
 
 
 class StreamSource(Protocol):
-    """The messages of an endpoint that a broker keeps."""
+    """The messages of an endpoint whose broker keeps them, as a streaming query reads them."""
 
     @property
     def description(self) -> str:
-        """What is read and from where, for people."""
+        """What is read and from where, for notes and error messages."""
 
     @property
     def datasets(self) -> Sequence[tuple[str, str]]:
-        """Namespace and name of what is read, by the naming rules of OpenLineage."""
+        """The namespace and name of each dataset that is read, by the naming rules of OpenLineage."""
 
     @property
     def secrets(self) -> Sequence[str]:
-        """Texts that must not be printed."""
+        """Strings that must not be printed."""
 
     @property
     def identity(self) -> tuple[str, str] | None:
-        """The columns that identify a message; None for those of Kafka."""
+        """The columns that identify a message; None for Kafka's topic, partition and offset."""
 
     @property
     def reads_whole_files(self) -> bool:
-        """Whether a query reads all messages of each `_file`. If not, other endpoints may have those between its
-        own."""
+        """Whether a query reads all messages of each `_file`. If not, messages between those that it reads may belong
+        to other endpoints."""
 
     @property
     def plans_one_batch(self) -> bool:
-        """Whether a query that reads what there is (``availableNow``) ends after one batch: then it is started again
-        until it has none."""
+        """Whether a query with the trigger ``availableNow`` ends after one batch. It is restarted until it has none."""
 
     def check(self, spark: SparkSession) -> None:
         """Check that the broker answers, accepts the credentials, and has the messages.
@@ -130,47 +134,48 @@ class StreamSource(Protocol):
         """
 
     def frame(self, spark: SparkSession, limits: ReadLimits, checkpoint: str | None = None) -> DataFrame:
-        """The streaming DataFrame of a query whose progress is at the URL `checkpoint`, one of `checkpoint_url`.
-        Without it, batches of JetStream are not limited.
+        """Return the streaming DataFrame of a query. `checkpoint` is the URL of its checkpoint, from `checkpoint_url`;
+        without it, the batches of JetStream are not limited.
 
         Raises: missing-jars
         """
 
     def position(self, progress: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Up to where the query had read after a batch, as JSON. `progress` is what Spark reports about the source."""
+        """Return the position up to which the query has read after a batch, as JSON; None if it is not known.
+        `progress` is what Spark reports about the source."""
 
     def start_after(self, spark: SparkSession, position: Mapping[str, Any], limits: ReadLimits) -> str:
-        """Where a new query starts that goes on after a position: offsets in the form of the source.
+        """Return where a new query starts to continue after a position, in the format of `ReadLimits.starting`.
 
         Raises: messages-lost, broker-unreachable
         """
 
     def lag(self, progress: Mapping[str, Any]) -> dict[str, int] | None:
-        """The messages that the broker had after a batch and the query had not read, by the `_file` of messages.
-        `progress` is what Spark reports about the source."""
+        """Return the number of messages that the broker had and the query had not read after a batch, by `_file`; None
+        if it is not known. `progress` is what Spark reports about the source."""
 
     def ranges(self, limits: ReadLimits) -> MessageRanges:
-        """The same messages for a program that plans batches itself.
+        """Return the same messages for a process that plans the batches itself.
 
         Raises: missing-extra, bad-setting
         """
 
     def away(self, failure: BaseException) -> str | None:
-        """Why a query failed, if the reason is that the broker is away: it may come back."""
+        """Return why the broker cannot be reached, if that is why a query failed; else None. It may come back."""
 
     def lost(self, failure: BaseException) -> str | None:
-        """Which messages the broker has deleted before they were read, if the query failed because of that."""
+        """Return which unread messages the broker has deleted, if a query failed because of that; else None."""
 
 
 def messages_lost(what: str) -> WirebookError:
-    """The problem of messages that a broker deleted before they were read."""
+    """Return the problem messages-lost: a broker has deleted messages before they were read."""
     message = f"the broker no longer has messages that were not read: {what}"
     hint = "run the command with --skip-lost to continue without them"
     return WirebookError(Problem("messages-lost", message, hint=hint))
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what caused it."""
+    """Yield an exception and the chain of its causes."""
     while error is not None:
         yield error
         error = error.__cause__

@@ -1,4 +1,4 @@
-"""A stream whose batches Spark plans: a structured streaming query, whose `foreachBatch` lands them in this process.
+"""Run a stream as a structured streaming query: Spark plans the batches, and `foreachBatch` lands them in this process.
 
 Spec: docs/how-to/kafka-stream.md; docs/decisions/0196
 """
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["PlannedBySpark", "finished_batches", "planned_by_spark"]
 
 COMMIT_SECONDS: Final = 10.0
-"""How long a stop waits until Spark has written that a batch is done; else it runs again, and is skipped."""
+"""How long a stop waits for Spark to commit the last batch. If it is not committed, the next run runs it again, and
+skips its messages because they have landed."""
 METRICS_DEFECT: Final = 'Cannot invoke "scala.collection.IterableOps.map(scala.Function1)" because the return value'
-"""Spark 4.1 fails so after it has committed the first batch, if that one had been begun by an earlier run
-(KafkaMicroBatchStream.metrics). Starting the query again suffices."""
+"""Spark 4.1 fails with this message after it has committed the first batch, if an earlier run had started that batch
+(KafkaMicroBatchStream.metrics). It suffices to restart the query."""
 SETTINGS: Final = {
     "spark.sql.streaming.numRecentProgressUpdates": "20",
     "spark.sql.streaming.stopTimeout": "60s",
@@ -38,18 +39,18 @@ CHECKPOINT_MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
 CHECKPOINT_MANAGER_OF_FOLDERS: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-"""For checkpoints in folders: Spark's default runs twenty programs a batch there (decision 0220)."""
+"""For checkpoints in local folders, where Spark's default starts twenty processes for each batch (decision 0220)."""
 
 
 class _Stopping(Exception):
-    """Refuses a batch because the stream stops."""
+    """Rejects a batch because the stream is stopping."""
 
 
 @contextmanager
 def planned_by_spark(
     spark: SparkSession, job: StreamJob, batches: Batches, stop: StopRequest, report: Callable[[BatchFigures], None]
 ) -> Iterator[PlannedBySpark]:
-    """The query of a stream. Without a checkpoint, Spark's own record lasts as long as the block.
+    """Yield the query of a stream. If the job has no checkpoint, a temporary one exists until the end of the block.
 
     Raises: unsupported-store, messages-lost, broker-unreachable, and those of `Batches.recorded_position`
     """
@@ -65,7 +66,7 @@ def planned_by_spark(
 
 
 class PlannedBySpark:
-    """The query of a stream, which is started again after failures. Spark passes its batches to a thread of its own."""
+    """The query of a stream, which can be restarted after a failure. Spark lands its batches in a separate thread."""
 
     def __init__(  # noqa: PLR0917 (as `planned_by_spark`, and the checkpoint)
         self,
@@ -80,11 +81,11 @@ class PlannedBySpark:
         self._batches, self._stop, self._on_batch = batches, stop, report
         self._running = threading.Lock()
         self._landed: dict[int, BatchFigures] = {}
-        """Batches that have landed and are not reported yet."""
+        """Batches that have landed but are not reported yet."""
         self._has_landed = False
-        """Whether the query that was started last has landed a batch."""
+        """Whether the query has landed a batch since it was last started."""
         self._is_small = False
-        """Whether the last batch was small. After a quiet time, one large batch is landed as if it were, too."""
+        """Whether the last batch was small. The next batch then lands in one task, even if it turns out to be large."""
 
     def check(self) -> None:
         """Raises: broker-unreachable, unknown-topic"""
@@ -111,7 +112,7 @@ class PlannedBySpark:
         return {"once": True} if self._job.in_one_batch else {"availableNow": True}
 
     def run(self) -> Exception | None:
-        """Wait until the query has read what it is to read, fails or is stopped; returns why it failed."""
+        """Wait until the query has landed everything, fails, or is stopped. Return the failure, if any."""
         while True:
             failure = self._follow(self._query)
             if self._stop.is_set():
@@ -134,14 +135,14 @@ class PlannedBySpark:
             self._has_landed, self._is_small = True, report.read + report.skipped <= SMALL_BATCH
 
     def _follow(self, query: StreamingQuery) -> Exception | None:
-        """Wait until a query ends or is stopped; returns why it failed."""
+        """Wait until a query ends or is stopped. Return the failure, if any."""
         failure = None
         try:
             while query.isActive and not self._stop.wait(POLL_SECONDS):
                 self._report(query)
             if self._stop.is_set():
                 with self._running:
-                    pass  # the batch that runs is finished
+                    pass  # wait for the current batch
                 end = time.monotonic() + COMMIT_SECONDS
                 while self._landed and query.isActive and time.monotonic() < end:  # Spark still has to commit the batch
                     time.sleep(POLL_SECONDS / 4)
@@ -154,8 +155,8 @@ class PlannedBySpark:
         return failure
 
     def _report(self, query: StreamingQuery) -> None:
-        """Report the batches that Spark has finished, with their lag; after the end of a query, all that have
-        landed."""
+        """Report the batches that Spark has finished, with their lag. After the end of a query, report all batches
+        that have landed."""
         if not self._landed:
             return
         finished, is_active = dict[int, dict[str, Any]](), False
@@ -171,14 +172,14 @@ class PlannedBySpark:
 
 
 def finished_batches(query: StreamingQuery, numbers: set[int]) -> dict[int, dict[str, Any]]:
-    """Those of some batches that Spark has finished, with what it says about their source.
+    """Return those of the batches `numbers` that Spark has finished, with what it reports about their source.
 
-    All recent updates are asked for only if there may be several: that takes 9 to 15 ms instead of 0.4.
+    All recent updates are read only if several batches may have finished: that takes 9 to 15 ms instead of 0.4.
     """
     last = query.lastProgress
     if last is None or last["batchId"] < min(numbers):
         return {}
     updates = [last] if numbers == {last["batchId"]} else query.recentProgress
-    # An update without this step, of a time without messages, has the number of the next batch.
+    # Without new messages, an update lacks this step and has the number of the next batch.
     done = (json.loads(update.json) for update in updates if "addBatch" in update["durationMs"])
     return {update["batchId"]: update["sources"][0] for update in done if update["sources"]}

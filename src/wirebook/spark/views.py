@@ -1,11 +1,11 @@
-"""Views of the tables in a target folder, each with all of its rows: those in files of its own and staged ones.
+"""Views of the tables in a target folder. A view has all rows of a table: those in its own files, and staged ones.
 
-Statements for Spark SQL and DuckDB, and a DataFrame of one table for programs.
+`view_statements` returns statements for Spark SQL and DuckDB, and `table` a Spark DataFrame of one table.
 
 Spec: docs/staging.md#views; docs/decisions/0075
 """
 
-# ruff: noqa: S608 (names and paths are quoted; the statements are printed, or run by who asked for them)
+# ruff: noqa: S608 (names and paths are quoted; the statements are printed, or run by the caller)
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ __all__ = ["table", "view_statements", "view_statements_and_problems"]
 
 ROW: Final = "_row"
 MAX_TASKS: Final = 200
-"""Tasks that read the files of a table in an object store."""
+"""The maximum number of tasks that read the files of a table in an object store."""
 
 
 class Views:
-    """The statements of one target."""
+    """Creates the statements for one target."""
 
     def __init__(self, root: Location) -> None:
         self.tables = {field.name: field for field in tables_in(root, with_staging=True)}
@@ -66,7 +66,7 @@ class Views:
         return schema
 
     def in_spark(self, table: TableSummary) -> Iterator[str]:
-        """Temporary views, because a session may have no catalogue that stores views."""
+        """Yield statements for temporary views, because a session may have no catalog that stores views."""
         schema = _schema_of(table)
         day = table.day if self._format != "iceberg" else None
         partition = [] if day is None else [pa.field(day.column, pa.date32())]
@@ -98,7 +98,7 @@ class Views:
         return f"SELECT {columns} FROM ({chosen})"
 
     def in_duckdb(self, table: TableSummary) -> Iterator[str]:
-        """Views of a DuckDB database, in a schema if the name of the table has levels."""
+        """Yield statements for views of a DuckDB database, in a schema if the name of the table has levels."""
         schema = _schema_of(table)
         levels, _, name = table.name.rpartition(".")
         parts = []
@@ -140,13 +140,13 @@ class Views:
 
 
 def view_statements(folder: str | PathLike[str], dialect: str, tables: Collection[str] = ()) -> list[str]:
-    """`CREATE VIEW` statements without semicolons, in the order in which they must run: of some tables, or of all.
+    """Return `CREATE VIEW` statements for some or all tables, without semicolons, in the order in which they must run.
 
         for statement in view_statements("tables/", "spark"):
             spark.sql(statement)
 
-    `dialect` is ``duckdb`` or ``spark``. Paths are absolute, and URLs are those of the dialect. DuckDB views of Iceberg
-    tables show the current snapshot.
+    `dialect` is ``duckdb`` or ``spark``. Paths are absolute, and URLs have the form that the dialect expects. DuckDB
+    views of Iceberg tables show the current snapshot.
 
     Raises: WirebookError (no-target, missing-extra, unknown-table, unreadable-table)
     """
@@ -159,8 +159,7 @@ def view_statements(folder: str | PathLike[str], dialect: str, tables: Collectio
 def view_statements_and_problems(
     folder: str | PathLike[str], dialect: str, tables: Collection[str] = ()
 ) -> tuple[list[str], list[Problem]]:
-    """The statements as `view_statements` returns them, without those of tables that cannot be read, and the problems
-    of these tables.
+    """Return the statements as `view_statements` does, for all readable tables, and the problems of the others.
 
     Raises: WirebookError (no-target, missing-extra, unknown-table)
     """
@@ -184,14 +183,14 @@ def view_statements_and_problems(
 
 
 def table(spark: SparkSession, folder: str | PathLike[str], name: str) -> DataFrame:
-    """A table of a target folder with all of its rows, those in files of its own and staged ones, as of now.
+    """Return a table of a target folder with all of its current rows: those in its own files, and staged ones.
 
         rides = table(spark, "tables/", "rides__started")
         table(spark, "tables/", "dead_letters").createOrReplaceTempView("dead_letters")
 
-    `name` is the name of the table, or the XID of its definition. Files are read as Parquet in every format, so that no
-    connector is needed. Those in an object store are read by the Python workers, whole, with the credentials of their
-    environment.
+    `name` is the name of the table, or the XID of its definition. The files of every table format are read as Parquet,
+    so that no connector is needed. Files in an object store are read completely by the Python workers, with the
+    credentials in their environment.
 
     Raises: WirebookError (no-target, missing-extra, unknown-table, unreadable-table)
     """
@@ -217,7 +216,7 @@ def _read(spark: SparkSession, files: Collection[Location], schema: pa.Schema) -
 def _read_objects(
     files: tuple[Location, ...], schema: pa.Schema, numbers: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the files with some numbers, in a Python worker."""
+    """Yield the rows of the files whose indexes are in `numbers`, in a Python worker."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             with pq.ParquetFile(parquet_source(files[number])) as parquet:
@@ -249,5 +248,5 @@ def _temporary(name: str) -> str:
 
 
 def _escaped(path: Location) -> str:
-    """A path in which Spark recognises no pattern."""
+    """Escape the characters of a path that Spark would interpret as a glob pattern."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path))

@@ -1,1 +1,1 @@
-"""Text formats: the JSON reader, YAML, JSON Pointers, source positions, media types, and values in problems."""
+"""Text formats: JSON, YAML, JSON Pointers, source positions, media types, and previews of values in problems."""

@@ -1,8 +1,8 @@
-"""Duplicate members of JSON objects, which parsers drop silently.
+"""Find duplicate members of JSON objects, which parsers drop silently.
 
-`may_have_duplicates` is quick and conservative: outside strings ``":`` ends a member name, and inside strings the quote
-is escaped, so a text without duplicates has as many names as its parsed value has members. The other functions are
-exact and slower.
+`may_have_duplicates` is fast and conservative. Outside strings ``":`` ends a member name, and inside strings the quote
+is escaped, so counting ``":`` counts the names. A text without duplicates has as many names as its parsed value has
+members. The other functions are exact and slower.
 
 Rule: in a capture record, in the members of a structured event and in a request, a duplicate is an error; inside
 payloads the last member counts.
@@ -19,7 +19,7 @@ from wirebook.text.pointers import format_pointer
 
 _encode = msgspec.json.Encoder().encode
 ESCAPED_COLON: Final = b"\\u003"
-"""The beginning of an escaped colon. At the start of a string the parsed value would count one more name."""
+"""The beginning of an escaped colon. If a string begins with one, the re-encoded value has one more ``":``."""
 
 _BLANK_BEFORE_COLON = (b'" ', b'"\t', b'"\n', b'"\r')
 
@@ -50,7 +50,7 @@ def first_duplicate(text: bytes) -> tuple[str, str] | None:
     document = json.loads(text.decode("utf-8-sig"), object_pairs_hook=make_object, parse_int=str)
     if not has_duplicate:
         return None
-    # Paths are linked lists from the inside out, so that deep and wide documents cost no more than their size.
+    # Paths are linked lists from the inside out, so that the cost is linear even for deep and wide documents.
     pending: list[tuple[Any, tuple[Any, ...] | None]] = [(document, None)]
     while pending:
         value, path = pending.pop()
@@ -86,7 +86,7 @@ class _ObjectWithDuplicate(dict[str, Any]):
 
     @classmethod
     def or_empty(cls, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Return the object with its members only if one of them is a duplicate."""
+        """Return the object with its members if one of them is a duplicate, else an empty object."""
         return cls(pairs) if len({name for name, _ in pairs}) != len(pairs) else {}
 
 

@@ -5,8 +5,8 @@
 
 A JSON text is exactly one value in valid UTF-8, without NaN, Infinity, lone surrogates, comments or trailing commas.
 Integers of up to 4300 digits keep their value. Other numbers are 64-bit floats; numbers beyond their range are errors.
-By default a byte order mark is skipped and the last of several members with one name counts (D53); with `strict` both
-are errors.
+By default, a byte order mark is skipped, and the last of several members with the same name counts (D53). With
+`strict`, both are errors.
 
 orjson parses almost every text. The standard library parses texts with digit runs that may exceed 64 bits.
 `wirebook.text.json_documents` adds the line and the column of errors.
@@ -28,9 +28,9 @@ from wirebook.text.duplicates import first_duplicate, may_have_duplicates
 
 MAX_DEPTH: Final = 200
 MAX_INTEGER_DIGITS: Final = 4300
-"""Integers up to this length are converted in bounded time (`sys.int_info.default_max_str_digits`)."""
+"""Longer integers are rejected, because converting them takes too long (`sys.int_info.default_max_str_digits`)."""
 MAX_QUOTE: Final = 200
-"""Characters of a name, a number or a pointer in an error message."""
+"""Maximum characters of a name, a number or a pointer in an error message."""
 
 _DIGITS_AS_ZERO: Final = bytes(48 if 48 <= c <= 57 else c for c in range(256))  # 5x faster than a regex
 _LONG_DIGIT_RUN: Final = b"0" * 19  # shorter integers always fit 64 bits
@@ -42,7 +42,8 @@ _NESTING_STEPS: Final = bytes(1 if c in b"[{" else 255 if c in b"]}" else 0 for 
 class JsonError(ValueError):
     """Bytes that are not one JSON value.
 
-    Shape: `code` is a problem code, `offset` counts bytes, `number` is the number that is the fault, if one is.
+    Shape: `code` is a problem code, `offset` counts bytes, `number` is the text of the invalid number, if that is the
+    error.
     """
 
     def __init__(self, code: str, message: str, offset: int = 0, number: str | None = None) -> None:
@@ -75,7 +76,7 @@ def parse_json(data: bytes, *, max_depth: int = MAX_DEPTH, strict: bool = False)
 
 
 def parse_exactly(text: str, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """Parse with the standard library: slower, with long integers, and with a hook for the members of an object.
+    """Parse with the standard library: slower, but with long integers, and with a hook for the members of an object.
 
     Raises: json.JSONDecodeError; JsonError (value-out-of-range, payload-syntax) with the number; RecursionError
     """
@@ -113,7 +114,7 @@ def _parse_after_bom(data: bytes, max_depth: int, *, strict: bool) -> Any:
 
 def _check_depth(data: bytes, max_depth: int) -> None:
     """Count brackets outside strings, without parsing. Raises: JsonError (payload-too-deep)"""
-    import numpy as np  # noqa: PLC0415 (takes long to load, and few texts have so many brackets)
+    import numpy as np  # noqa: PLC0415 (slow to import, and few texts have so many brackets)
 
     steps = b"".join(_brackets(data)).translate(_NESTING_STEPS)
     depth = np.cumsum(np.frombuffer(steps, dtype=np.int8), dtype=np.int64)
@@ -122,9 +123,9 @@ def _check_depth(data: bytes, max_depth: int) -> None:
 
 
 def _brackets(data: bytes) -> Iterator[bytes]:
-    """The brackets outside strings, in pieces: other threads run in between, and a large text needs little memory."""
+    """Yield the brackets outside strings in pieces, so that other threads run in between and memory stays small."""
     if b"\\" in data:
-        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # each quote that is left begins or ends a string
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # each remaining quote begins or ends a string
     is_inside = False
     for start in range(0, len(data), _PIECE):
         pieces = data[start : start + _PIECE].split(b'"')

@@ -1,12 +1,12 @@
-"""Catalogue documents in JSON: the value, and for every error its line, column and JSON Pointer.
+"""Read catalogue documents in JSON, with the line, the column and the JSON Pointer of every error.
 
     read_json(data, "catalogue.json").value
 
-A byte order mark is skipped and reported. A duplicate member is reported: if the values differ the document is
-rejected, if they are equal it is read.
+A byte order mark is skipped and reported. A duplicate member is reported. If its values differ, the document is
+rejected.
 
 Valid documents are parsed by `wirebook.text.json`. Others are parsed a second time with the standard library, which
-tells where the error is.
+reports the position of the error.
 
 Spec: RFC 8259; docs/semantics.md D47.
 """
@@ -39,7 +39,7 @@ SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
 LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 AFTER_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*"\s*:\s*', re.DOTALL)
 MAX_DUPLICATES: Final = 20
-"""Duplicate members reported for one document."""
+"""Maximum number of duplicate members reported for one document."""
 
 
 def read_json(data: bytes, name: str, limits: DocumentLimits = DEFAULT_LIMITS) -> Source:
@@ -71,12 +71,12 @@ def is_deeper_than(value: Any, depth: int) -> bool:
     return bool(containers)
 
 
-def _find_places(text: str) -> dict[str, SourcePosition]:  # a function of the module, because sources are pickled
+def _find_places(text: str) -> dict[str, SourcePosition]:  # a module-level function, because sources are pickled
     return places_of(text, outline(text).offsets)
 
 
 class _DifferentValues(ValueError):
-    """A duplicate member has different values."""
+    """Raised for a duplicate member with different values."""
 
 
 def _parse_with_places(text: str, name: str, limits: DocumentLimits) -> tuple[Any, list[Problem]]:
@@ -130,7 +130,7 @@ def _syntax_error(text: str, name: str, reason: str, offset: int) -> Problem:
 
 
 def _duplicates(text: str, name: str, *, equal: bool) -> list[Problem]:
-    """A problem for each duplicate member whose values are equal, as all are, or for each whose values are not."""
+    """Return a problem for each duplicate member: all of them if all have equal values, else those that differ."""
     starts = line_starts(text)
     return [
         duplicate_member(name, pointer, place_in(starts, first), place_in(starts, second), are_equal=equal)
@@ -153,7 +153,7 @@ def _have_equal_values(text: str, first: int, second: int) -> bool:
 
 
 def _number_error(text: str, name: str, error: JsonError) -> Problem:
-    """NaN, Infinity, a number beyond the range of floats, or an integer with too many digits."""
+    """Return the problem of NaN, Infinity, a number beyond the range of floats, or an integer with too many digits."""
     offset = next((offset for offset, word in outline(text).words if word == error.number), 0)
     line, column = place_of(text, offset)
     code = "too-large" if (error.number or "").lstrip("-").isdecimal() else "not-a-number"

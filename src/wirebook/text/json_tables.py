@@ -1,9 +1,9 @@
 """Parse lines of JSON into Arrow tables, many lines in one call.
 
-Arrow's reader crashes on a text that begins with ``null``, and an invalid line could shift its neighbours. Both are
-excluded: the lines that a caller passes begin with ``{`` and end with ``}``, no JSON text contains ``}`` newline ``{``,
-and the number of values must equal the number of lines. No types are inferred: Arrow makes invalid arrays of lists that
-begin with null and whose type it infers.
+Arrow's reader crashes on a text that begins with ``null``, and an invalid line could shift the rows of its neighbours.
+Both are excluded: callers pass lines that begin with ``{`` and end with ``}``, no JSON text contains ``}`` newline
+``{``, and the number of values must equal the number of lines. Types are never inferred, because Arrow would create
+invalid arrays for lists that begin with null.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import pyarrow.json as pj
 
 BLOCK: Final = 16_384  # lines parsed in one call
 RETRIED: Final = 2048  # lines parsed in one call near a line that cannot be parsed
-FEW: Final = 64  # lines for which a call costs more than it saves
+FEW: Final = 64  # lines that are not worth a call
 _ROW: Final = re.compile(r" in row ([0-9]+)\Z")
 
 
 def parse_lines(lines: pa.LargeBinaryArray, schema: pa.Schema) -> Iterator[tuple[int, pa.Table]]:
-    """Blocks of consecutive lines as tables, each with the position of its first line.
+    """Yield blocks of consecutive lines as tables, each with the position of its first line.
 
-    Shape: the lines begin with ``{``, end with ``}`` and contain no newline. Lines that are no objects of `schema`, or
-    that have a member twice or one that `schema` does not name, are left out.
+    Shape: the lines begin with ``{``, end with ``}`` and contain no newline. Lines are skipped if they are not objects
+    of `schema`, have a duplicate member, or have a member that `schema` does not name.
 
-    Cost: about 3 µs for a line of 600 bytes. An invalid line costs the lines before it in its block again; after too
-    many failures, the remaining lines are left out.
+    Cost: about 3 µs for a line of 600 bytes. After an invalid line, the lines before it in its block are parsed again;
+    after too many failures, the remaining lines are skipped.
     """
     todo = _blocks(0, len(lines), BLOCK)[::-1]
     failures, allowed = 0, 8 + len(lines) // 128
@@ -44,7 +44,7 @@ def parse_lines(lines: pa.LargeBinaryArray, schema: pa.Schema) -> Iterator[tuple
 
 
 def _attempt(lines: pa.LargeBinaryArray, schema: pa.Schema) -> pa.Table | int | None:
-    """The columns of lines if all are valid; else the position of an invalid line, if it is known."""
+    """Return the lines as a table if all are valid, else the position of an invalid line, or None if it is unknown."""
     try:
         one_list = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines.cast(pa.large_string()))
         text = pc.binary_join(one_list, pa.scalar("\n", pa.large_string())).buffers()[2]
@@ -60,7 +60,7 @@ def _attempt(lines: pa.LargeBinaryArray, schema: pa.Schema) -> pa.Table | int | 
 
 
 def _without(begin: int, end: int, failed: int | None) -> list[tuple[int, int]]:
-    """The ranges to try next: around an invalid line, or halves until they are small."""
+    """Return the ranges to try next: those around an invalid line, or the two halves of a range that is not small."""
     if failed is not None:
         return [*_blocks(begin, begin + failed, BLOCK), *_blocks(begin + failed + 1, end, RETRIED)]
     if end - begin > FEW:
@@ -70,5 +70,5 @@ def _without(begin: int, end: int, failed: int | None) -> list[tuple[int, int]]:
 
 
 def _blocks(begin: int, end: int, size: int) -> list[tuple[int, int]]:
-    """A range in blocks."""
+    """Return the blocks of a range, each of at most `size` lines."""
     return [(first, min(first + size, end)) for first in range(begin, end, size)]

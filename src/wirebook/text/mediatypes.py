@@ -1,4 +1,4 @@
-"""Media types: which texts are media types, and which of them declare JSON.
+"""Media types: check whether a text is a media type, and whether it declares JSON.
 
 Spec: RFC 9110 section 8.3.1; RFC 6839 section 3.1 (``+json``); json-format.md#31-handling-of-data (CloudEvents).
 """

@@ -1,4 +1,4 @@
-"""Member names in a column of JSON texts, counted with numpy instead of a parser.
+"""Count the member names in a column of JSON texts, with numpy instead of a parser.
 
 Outside strings ``":`` ends a member name, and inside strings the quote is escaped. A text whose number of names equals
 the number of members of its parsed value therefore has no duplicate members.
@@ -16,8 +16,8 @@ class MemberCounts(NamedTuple):
     """Counts for each text.
 
     Shape: `counts` is the number of member names, `nulls` of those whose value is null, `wrappers` of those that begin
-    an object ``{"base64": ...}``. `doubtful` marks texts that counting cannot decide. `null_texts` and `null_places`
-    have, for each null, the index of its text and the offset of the colon before it.
+    an object ``{"base64": ...}``. `doubtful` marks texts in which the number of names is uncertain. `null_texts` and
+    `null_places` have, for each null, the index of its text and the offset of the colon before it.
     """
 
     counts: npt.NDArray[np.int64]

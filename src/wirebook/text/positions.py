@@ -1,6 +1,6 @@
 """The outline of a JSON text: the offset of each member and item, found without recursion and without a parser.
 
-The outline gives problems their position. It therefore never fails: it ends where the text stops making sense.
+The outline provides the positions of problems, so it never fails: it ends where the text is no longer JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from wirebook.text.pointers import child
 
 MAX_POINTER: Final = 4096
-"""Characters of a pointer. Values below a longer one have the position of their container."""
+"""Maximum characters of a pointer. Values below a longer pointer have the position of their container."""
 
 TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 
@@ -38,7 +38,7 @@ class Outline:
 
 @dataclass(slots=True)
 class _Frame:
-    """An object or array that is open.
+    """An object or array whose end has not been read yet.
 
     Shape: `key` is the current member, `index` the current item (None in an object), `members` maps each key to its
     offset.
@@ -50,7 +50,7 @@ class _Frame:
     members: dict[str, int] = field(default_factory=dict)
 
     def current_pointer(self) -> str:
-        """Return the pointer of the value at which the scan is."""
+        """Return the pointer of the value that is being scanned."""
         token = self.key if self.index is None else self.index
         if token is None or len(self.pointer) > MAX_POINTER:
             return self.pointer

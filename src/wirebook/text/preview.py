@@ -1,11 +1,11 @@
-"""Values as problems show them, of bounded length."""
+"""Previews: values of bounded length, as problems show them."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 MAX_PREVIEW: Final = 200
-"""The most characters of a value that a problem shows."""
+"""Maximum characters of a value that a problem shows."""
 
 
 def shortened(text: str, limit: int = MAX_PREVIEW, ellipsis: str = "…") -> str:

@@ -1,6 +1,6 @@
-"""Sources: a document, the text it was read from, and where in that text each of its values is.
+"""Sources: documents that were read, with the position of each of their values in the source text.
 
-Positions are computed when a problem is printed, not when the document is read: loading pays nothing for them.
+Positions are computed when a problem is printed, not when the document is read, so that loading stays fast.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from wirebook.text.pointers import prefixes, unescape
 
 BYTE_ORDER_MARK: Final = "\ufeff"
 MAX_POINTER: Final = 200
-"""Characters of a pointer in a problem about nesting."""
+"""Maximum characters of a pointer in a problem about nesting."""
 
 
 class SourcePosition(NamedTuple):
-    """A line and a column, both from 1; the column counts characters."""
+    """A line and a column, both counted from 1. The column counts characters."""
 
     line: int
     column: int
@@ -31,7 +31,7 @@ class SourcePosition(NamedTuple):
 class DocumentLimits:
     """Limits of a document.
 
-    Units: `size` bytes, `depth` levels of nesting, `values` values after the expansion of all YAML aliases.
+    Units: `size` is in bytes, `depth` in levels of nesting. `values` counts values after the expansion of YAML aliases.
     """
 
     size: int = 64 * 1024 * 1024
@@ -46,8 +46,8 @@ DEFAULT_LIMITS: Final = DocumentLimits()
 class Source:
     """A document that was read.
 
-    Shape: `name` is a path, a URL, or a word in angle brackets for a value without a text; `problems` were found while
-    reading; `find_places` returns the position of every pointer.
+    Shape: `name` is a path, a URL, or a name in angle brackets for a value without a text. `problems` were found while
+    reading. `find_places` returns the position of every pointer.
     """
 
     name: str
@@ -98,7 +98,7 @@ def decode_document(data: bytes, name: str, limits: DocumentLimits) -> tuple[str
 
 
 def too_large(name: str, size: int, limits: DocumentLimits) -> Problem:
-    """The problem of a document of `size` bytes."""
+    """Return the problem of a document with too many bytes."""
     message = f"the document has {size} bytes; at most {limits.size} are allowed"
     return Problem("too-large", message, file=name, expected=limits.size, actual=size)
 
@@ -106,7 +106,7 @@ def too_large(name: str, size: int, limits: DocumentLimits) -> Problem:
 def duplicate_member(
     file: str, pointer: str, first: SourcePosition, second: SourcePosition, *, are_equal: bool
 ) -> Problem:
-    """The problem of a member that occurs twice in an object, at the position of the second one."""
+    """Return the problem of a member that occurs twice in an object, at the position of the second one."""
     parent, _, token = pointer.rpartition("/")
     values = "equal values" if are_equal else "different values"
     where = f"'{parent}'" if parent else "the document"

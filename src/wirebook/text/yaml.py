@@ -1,10 +1,10 @@
-"""Catalogue documents in YAML: the value, which JSON could represent, and the position of every part.
+"""Read catalogue documents in YAML: a value that JSON can represent, and the position of every part.
 
     read_yaml(data, "catalogue.yaml").value
 
-Scalars are read by the core schema of YAML 1.2, so ``on`` and ``2024-01-01`` are strings; keys are always strings.
-Errors are duplicate keys with different values, tags outside the core schema, a second document, and aliases that
-expand beyond the limits. A duplicate key with an equal value is reported. ``<<`` merges mappings as in YAML 1.1.
+Scalars are read by the core schema of YAML 1.2, so ``on`` and ``2024-01-01`` are strings. Keys are always strings.
+These are errors: duplicate keys with different values, tags outside the core schema, a second document, and aliases
+that expand beyond the limits. A duplicate key with an equal value is reported. ``<<`` merges mappings as in YAML 1.1.
 
 Spec: https://yaml.org/spec/1.2.2/#103-core-schema; docs/semantics.md D47.
 """
@@ -72,10 +72,10 @@ def read_yaml(data: bytes, name: str, limits: DocumentLimits = DEFAULT_LIMITS) -
 
 @dataclass(slots=True)
 class _OpenNode:
-    """A mapping or sequence that is open.
+    """A mapping or sequence whose end has not been read yet.
 
-    Shape: `key` is the current key, `duplicate` its position if the mapping already has it; `merges` are the values of
-    ``<<``; `values` counts the values inside, with all aliases expanded.
+    Shape: `key` is the current key, and `duplicate` its position if the mapping already has the key. `merges` are the
+    values of ``<<``. `values` counts the values inside, with all aliases expanded.
     """
 
     value: Any

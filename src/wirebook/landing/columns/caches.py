@@ -1,4 +1,4 @@
-"""Bounded caches of what values of messages mean to definitions, kept from chunk to chunk."""
+"""Bounded caches for the results of comparing message values with definitions. They are kept from chunk to chunk."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Final, TypeVar
 R = TypeVar("R")
 
 CACHE_SIZE: Final = 1 << 15
-"""How many values, and how many combinations of them, are remembered."""
+"""The maximum number of entries of each cache."""
 MAX_CACHED_VALUE: Final = 200
-"""Characters of the longest value that is remembered."""
+"""The maximum length of a value whose result is cached, in characters."""
 
 bounded_cache = lru_cache(CACHE_SIZE)
 """Caches the results of a function."""
 
 
 def from_cache(cached: Callable[..., R], make: Callable[..., R], *arguments: object) -> R:
-    """The result of `make`, of which `cached` is the cached form. The last argument is a value of a message, or None.
-
-    The result for a long value is not cached.
-    """
+    """Call `cached`, which is `make` with a cache, or `make` itself if the last argument is too long to be cached. This
+    argument is a value of a message, or None."""
     value = arguments[-1]
     return (make if isinstance(value, str) and len(value) > MAX_CACHED_VALUE else cached)(*arguments)

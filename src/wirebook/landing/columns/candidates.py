@@ -1,4 +1,4 @@
-"""Candidates by columns: the definitions that the index returns for each message.
+"""Candidates by columns: for each message, the definitions that may match it, found in the index.
 
 Spec: docs/semantics.md D49
 """
@@ -23,21 +23,21 @@ __all__ = ["CandidateFinder", "CandidatePairs"]
 
 
 class CandidatePairs(NamedTuple):
-    """Pairs of a row and the number of a candidate definition."""
+    """Pairs of a message (its row) and a candidate definition (its number)."""
 
     rows: Rows
     definitions: Rows
 
 
 class CandidateFinder:
-    """Finds the candidates of messages by an index. `in_scope` is a mask of the definitions."""
+    """Finds the candidates for messages in an index. `in_scope` is a mask of the definitions that may be returned."""
 
     def __init__(self, index: Index, in_scope: Mask) -> None:
         self._index, self._in_scope = index, in_scope
         self._tables: dict[tuple[str | None, IndexMask], _MaskTable] = {}
 
     def find(self, messages: MessageColumns) -> CandidatePairs:
-        """All candidates of all rows within the scope.
+        """All candidates in scope, for all rows.
 
         Cost: one lookup for each mask and row.
         """
@@ -55,7 +55,8 @@ class CandidateFinder:
         )
 
     def unindexed(self, messages: MessageColumns) -> Mask:
-        """A mask of the rows with a URI that the index holds in percent-encoded form."""
+        """A mask of the rows for which `find` may miss candidates: the index has percent-encoded URIs, but the URI of
+        the message is not encoded."""
         found = np.zeros(len(messages), bool)
         for section, name in URI_SLOTS & self._index.slots:
             column = messages.column(section, name)
@@ -65,17 +66,22 @@ class CandidateFinder:
 
 
 class _KeyText(NamedTuple):
-    """One text of the keys of a table: its distinct `values`, and the distinct combinations of the key so far with it,
-    ascending. A combination is the number of the key so far, times the number of values, plus that of the value."""
+    """One position of the keys of a table, which are tuples of texts.
+
+    Shape: `values` are the distinct texts at this position. `combinations` are the distinct pairs of a prefix (the
+    texts at earlier positions) and a text, ascending. A pair is stored as the number of the prefix, times the number of
+    values, plus the position of the text in `values`. Its position in `combinations` is the number of the longer
+    prefix.
+    """
 
     values: pa.StringArray
     combinations: Rows
 
 
 class _MaskTable:
-    """The keys of one mask, by columns.
+    """The table of one mask of the index, as columns.
 
-    A key gets its number text by text, so that the numbers stay small however many texts it has.
+    The number of a key is computed text by text, so that numbers stay small however many texts the keys have.
     """
 
     def __init__(self, mask: IndexMask, table: Mapping[tuple[object, ...], Sequence[int]]) -> None:
@@ -87,7 +93,7 @@ class _MaskTable:
             combinations, numbers = np.unique(numbers * len(values) + codes, return_inverse=True)
             self._texts.append(_KeyText(pa.array(values, pa.string()), combinations))
         candidates = [definitions for _, definitions in sorted(zip(numbers.tolist(), table.values(), strict=True))]
-        self._counts = np.array([*map(len, candidates), 0])  # by number of a key; the last is that of no key
+        self._counts = np.array([*map(len, candidates), 0])  # by key number; the last is for unknown keys
         self._definitions = np.array([*chain.from_iterable(candidates)], np.int64)
 
     def find(self, messages: MessageColumns) -> CandidatePairs:
@@ -96,7 +102,7 @@ class _MaskTable:
         return CandidatePairs(np.repeat(np.arange(len(messages)), counts), self._definitions[positions])
 
     def _numbers(self, messages: MessageColumns) -> Rows:
-        """The number of each row's key; that of no key if the table does not have it."""
+        """The number of each row's key; for a key that is not in the table, the number of unknown keys."""
         numbers, found = np.zeros(len(messages), np.int64), np.ones(len(messages), bool)
         columns = chain.from_iterable(_key_columns(messages, part) for part in self._mask)
         for column, (values, combinations) in zip(columns, self._texts, strict=True):
@@ -109,13 +115,13 @@ class _MaskTable:
 
 
 def _texts_of(key: tuple[object, ...]) -> Iterator[object]:
-    """The texts of a key, whose parts are texts and tuples of texts."""
+    """The texts of a key, whose parts are texts or tuples of texts."""
     for part in key:
         yield from part if isinstance(part, tuple) else (part,)
 
 
 def _key_columns(messages: MessageColumns, part: MaskPart) -> Iterator[pa.StringArray]:
-    """The texts of each row for one part of a mask; null where it has none."""
+    """The columns of key texts for one part of a mask; null where a row has no such text."""
     column = messages.column(part.section, part.name)
     if column is None:
         yield from [pa.nulls(len(messages), pa.string())] * max(1, len(part.positions))

@@ -1,7 +1,7 @@
 """Structured events as columns: a batch of JSON texts, one CloudEvent each, decoded in one call.
 
-A row is doubtful, and goes to the reference, if its body has an unknown or duplicate member or its data is not JSON
-text.
+A row is doubtful, and goes to the reference, if for example its body has an unknown or duplicate member, or its data is
+not JSON.
 
 Spec: cloudevents json-format.md; docs/semantics.md#cloudevents-over-each-protocol.
 """
@@ -36,18 +36,20 @@ from wirebook.text.member_counts import count_members
 TEXT: Final = str | None | msgspec.UnsetType
 EXTENSION: Final = str | bool | int | None | msgspec.UnsetType
 DATA: Final = ("data", "data_base64")
-# Protocols whose attributes have no prefix. A property is an attribute only if the event has one of that name.
+# Protocols whose attributes have no prefix. A user property is an attribute only if the event has an attribute of the
+# same name.
 UNPREFIXED: Final = ("MQTT/5.0",)
 
 
 def messages_by_mode(records: RecordColumns, extensions: frozenset[str]) -> Iterator[MessageColumns]:
-    """The messages of a chunk by protocol and mode: no events, events in binary mode, structured events."""
+    """The messages of a chunk by protocol and mode: events in binary mode, messages that are not events, structured
+    events."""
     for messages in split_records(records):
         yield structured_messages(messages, extensions) if messages.mode == "structured" else messages
 
 
 def messages_of_events(lines: pa.LargeBinaryArray, extensions: frozenset[str]) -> MessageColumns:
-    """The events of a plain file, one per line; a line that holds an array is doubtful."""
+    """The events of a plain file, one per line. A line with an array (a batch of events) is doubtful."""
     nothing, no_doubt = absent(len(lines)), np.zeros(len(lines), bool)
     rows = np.arange(len(lines), dtype=np.int64)
     payload = lines.cast(pa.binary())
@@ -116,7 +118,8 @@ def _event_type(names: tuple[str, ...]) -> type[msgspec.Struct]:
 
 
 def _unknown_members(bodies: Sequence[bytes], columns: dict[str, list[Any]]) -> Any:
-    """A mask of the bodies whose number of members, those inside the data excluded, differs from the number decoded."""
+    """A mask of the bodies with unknown or duplicate members: their number of members, without those inside the data,
+    differs from the number decoded."""
     inside = [bytes(data) if data is not UNSET else b"" for data in columns["data"]]
     whole, nested = count_members(list(bodies)), count_members(inside)
     decoded = np.sum([_is_set(values) for values in columns.values()], axis=0)

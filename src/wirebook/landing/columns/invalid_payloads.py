@@ -1,7 +1,7 @@
-"""Messages whose definition is certain and whose payload is not valid, or cannot be read.
+"""Finds messages that certainly match a definition, but whose payload is invalid or cannot be decoded.
 
-Only the payload of such a message is read one by one. The reference would read and match the whole message again, which
-costs several times as much.
+Only their payloads are read one by one. The reference would read and match the whole message again, which costs several
+times as much.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class InvalidPayload(NamedTuple):
 
     @property
     def row(self) -> int:
-        """The position among the messages."""
+        """The row in `matched.messages`."""
         return self.matched.start + self.place
 
     @property
@@ -53,8 +53,8 @@ def invalid_payloads(
     definitions: Sequence[Definition],
     sure: Mask,
 ) -> Iterator[InvalidPayload]:
-    """Those of adjacent matches that share a schema. `definitions` are by number. Only messages in the mask
-    `sure` are read."""
+    """The invalid payloads of a `run` of adjacent matches that share a schema. `definitions` is indexed by definition
+    number. Only messages in the mask `sure` are read."""
     messages, starts = run[0].messages, [matched.start for matched in run]
 
     def match_of(row: int) -> tuple[MatchedRows, int]:
@@ -63,7 +63,7 @@ def invalid_payloads(
 
     for row, payload in payloads.uncertain(messages, sure):
         reading = schema.read(payload)
-        if reading.outcome is not None:  # else it is valid, but no column holds it
+        if reading.outcome is not None:  # else it is valid, but does not fit the columns
             yield InvalidPayload(*match_of(row), reading.outcome, reading.problems)
     for row, content_type in payloads.missing(messages, sure):
         matched, place = match_of(row)
@@ -74,7 +74,8 @@ def invalid_payloads(
 
 
 def unsupported_payloads(run: Sequence[MatchedRows], schema: Unsupported, sure: Mask) -> Iterator[InvalidPayload]:
-    """All of adjacent matches whose schema cannot be used. Only messages in the mask `sure`."""
+    """All payloads of a `run` of adjacent matches whose schema cannot be used. Only messages in the mask `sure` are
+    included."""
     for matched in run:
         for place in np.flatnonzero(sure[matched.start : matched.stop]).tolist():
             yield InvalidPayload(matched, place, "unsupported", schema.problems)

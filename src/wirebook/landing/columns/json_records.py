@@ -1,7 +1,8 @@
-"""The records of a capture of lines as columns: Arrow's JSON reader parses them, protocol by protocol.
+"""Reads the records of a capture in JSON lines as columns, with Arrow's JSON reader, one protocol at a time.
 
-Lines that it cannot parse with certainty (an unknown or duplicate member, bytes in base64, AMQP with its free maps) are
-decoded by `wirebook.bindings.decode_records`, one by one; the reference reads those that remain uncertain.
+Lines that Arrow cannot parse with certainty (an unknown or duplicate member, bytes in base64, AMQP maps with arbitrary
+keys) are decoded one by one by `wirebook.bindings.decode_records`. The reference reads the lines that are still
+uncertain.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from wirebook.landing.columns.slot_columns import Mask, Rows, SlotColumn, instan
 from wirebook.landing.sources.lines import PIECE, Bytes
 from wirebook.text.json_tables import FEW, parse_lines
 
-HEAD: Final = 128  # bytes of a line that are searched for its protocol
+HEAD: Final = 128  # bytes at the start of a line that are searched for its protocol
 PARSED: Final = {protocol: cls for protocol, cls in CLASSES.items() if cls is not AmqpMessage}
 
 _PAIRS: Final = pa.list_(pa.list_(pa.string()))
@@ -48,7 +49,7 @@ class _Part(NamedTuple):
 
 
 class JsonRecords:
-    """The records of lines: most as columns, the rest decoded one by one. Implements `RecordColumns`."""
+    """The records of JSON lines: most parsed as columns, the rest decoded one by one. Implements `RecordColumns`."""
 
     def __init__(self, lines: pa.LargeBinaryArray) -> None:
         self._parts = list(_parts(lines))
@@ -97,8 +98,8 @@ def _parts(lines: pa.LargeBinaryArray) -> Iterator[_Part]:
 
 
 def _named(lines: pa.LargeBinaryArray) -> dict[str, Mask]:
-    """Masks of the lines that seem to be of each protocol. Most writers write the member `protocol` first: to compare
-    the first bytes costs a tenth of a search, which only the other lines need."""
+    """Masks of the lines that seem to be of each protocol. Most writers put the member `protocol` first, and comparing
+    the first bytes costs a tenth of a search. Only the other lines are searched."""
     heads = pc.binary_slice(lines, 0, HEAD)
     named = {protocol: mask_of(pc.starts_with(heads, f'{{"protocol":"{protocol}"')) for protocol in PARSED}
     others = np.flatnonzero(~np.logical_or.reduce([*named.values()]))
@@ -110,7 +111,7 @@ def _named(lines: pa.LargeBinaryArray) -> dict[str, Mask]:
 
 
 def _is_plain(lines: pa.LargeBinaryArray) -> Mask:
-    """A mask of the lines that begin and end like an object and contain no bytes in base64."""
+    """A mask of the lines that begin and end like an object, are not too long, and contain no bytes in base64."""
     _, offsets, data = lines.buffers()
     bounds = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
     octets = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
@@ -125,7 +126,8 @@ def _is_plain(lines: pa.LargeBinaryArray) -> Mask:
 
 
 def _places_of(word: bytes, text: Bytes) -> Rows:
-    """The offsets of a word in a text, which is copied in pieces: the memory of a whole copy would be new each time."""
+    """The offsets of a word in a text. The text is copied in pieces, because a copy of all of it would allocate new
+    memory each time."""
     places = []
     for start in range(0, len(text), PIECE):
         piece = text[start : start + PIECE + len(word) - 1].tobytes()
@@ -150,7 +152,8 @@ def _part(lines: pa.LargeBinaryArray, rows: Rows, protocol: str, cls: type[AnyMe
 
 
 def read_lines(lines: pa.LargeBinaryArray, schema: pa.Schema) -> tuple[pa.Table, Rows]:
-    """The columns of the lines that are objects of `schema`, without unknown or repeated members, and their places."""
+    """The columns of the lines that are objects of `schema` without unknown or repeated members, and the positions of
+    these lines."""
     tables, places = [schema.empty_table()], [np.zeros(0, np.int64)]
     for begin, table in parse_lines(lines, schema):
         tables.append(table)
@@ -169,7 +172,7 @@ class JsonFields(ParquetFields):
         self._nothing = np.zeros(len(columns["protocol"]), bool)
 
     def _sound(self, name: str, column: pa.Array) -> Mask:
-        if name == "received":  # checked where it is parsed
+        if name == "received":  # checked by `JsonRecords.received`
             return ~self._nothing
         if name == "properties":
             ranges = [is_within(low, high, column.field(inner)) for inner, (low, high) in _INTEGERS.items()]
@@ -186,7 +189,8 @@ class JsonFields(ParquetFields):
         return SlotColumn(pc.struct_field(self._columns[within], name), self._nothing)
 
     def _pairs(self, name: str) -> FlatPairs:
-        """The pairs of a column of lists of two strings. A row with a list of another length does not fit."""
+        """The pairs of a column in which each pair is a list of two strings. A row that has a list of another length
+        does not fit."""
         column = self._columns[name]
         counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
         owners = np.repeat(np.arange(len(column)), counts)

@@ -54,8 +54,8 @@ TYPE_PATTERNS: Final = {
 class MatchedRows:
     """Rows `start` to `stop` of `messages`, which certainly match definitions of one group.
 
-    Shape: `numbers` has the definition number of each row, ascending. `bindings` has a value for each row; null for a
-    placeholder whose slot is absent.
+    Shape: `numbers` has the definition number of each row, ascending. `bindings` maps each placeholder to a column with
+    one value per row; null where its slot is absent.
     """
 
     messages: MessageColumns
@@ -74,7 +74,8 @@ class MatchedRows:
 
 @dataclass(slots=True)
 class CandidateFit:
-    """The pairs of one pattern: whether they match, whether that is certain, and their placeholder values."""
+    """Results for the pairs of one pattern: whether they match, whether this is certain, and the placeholder values, by
+    number of the placeholder in the pattern."""
 
     fits: Mask
     certain: Mask
@@ -82,8 +83,8 @@ class CandidateFit:
 
 
 class MessageMatches(NamedTuple):
-    """The certain results of matching messages: the matches, whose rows are reordered for it, and the rows that
-    certainly match no definition."""
+    """The certain results of matching messages. `matched` has the matches, with the rows in a new order; `unmatched`
+    has the rows that certainly match no definition."""
 
     matched: Iterator[MatchedRows]
     unmatched: Rows
@@ -92,10 +93,10 @@ class MessageMatches(NamedTuple):
 def match_messages(
     messages: MessageColumns, candidates: CandidateFinder, patterns: Patterns, groups: Rows
 ) -> MessageMatches:
-    """Match messages.
+    """Match messages with the definitions in `patterns`.
 
-    `groups` has the group number of each definition. Definitions of a group must share their pattern and placeholders;
-    their rows become adjacent.
+    `groups` has the group number of each definition. Definitions of a group must share a pattern and placeholder names.
+    The matches of a group are returned as adjacent rows.
     Cost: that of finding the candidates, then column checks for each pattern.
     """
     pairs = candidates.find(messages)
@@ -121,15 +122,16 @@ def match_messages(
 
 
 def fit_column(check: SlotCheck, text: pa.StringArray, expected: list[Any]) -> CandidateFit:
-    """Compare the values of a slot, none of which is absent, with a check. `expected` are its texts, each a scalar or
-    one for each value."""
+    """Compare the values of a slot with a check. No value may be absent. `expected` has the texts of the check, each as
+    a scalar or as a column with one text per value."""
     verdict = CandidateFit(np.ones(len(text), bool), np.ones(len(text), bool), {})
     verdict.fits, verdict.certain = _fit(verdict, check, text, expected)
     return verdict
 
 
 def _by_pattern(pairs: CandidatePairs, patterns: Patterns) -> Iterator[tuple[int, Rows]]:
-    """The positions of the pairs of each pattern. Pairs without a pattern stay uncertain."""
+    """Each pattern number with the positions of its pairs. Pairs without a pattern are left out: they stay
+    uncertain."""
     if not len(pairs.rows):
         return
     numbers = patterns.pattern_of[pairs.definitions]
@@ -141,7 +143,7 @@ def _by_pattern(pairs: CandidatePairs, patterns: Patterns) -> Iterator[tuple[int
 
 
 def _check_pattern(messages: MessageColumns, pattern: DefinitionPattern, rows: Rows, members: Rows) -> CandidateFit:
-    """Check rows against their candidates in one pattern."""
+    """Check rows against their candidates in one pattern. `members` are the positions of the candidates in it."""
     verdict = CandidateFit(np.ones(len(rows), bool), np.ones(len(rows), bool), {})
     _, kind, mode, checks = pattern.key
     if kind == "hidden" or (kind == "event" and (not messages.is_cloudevent or mode not in (None, messages.mode))):
@@ -180,7 +182,7 @@ def _apply_check(verdict: CandidateFit, check: SlotCheck, column: SlotColumn, ex
 
 
 def _fit(verdict: CandidateFit, check: SlotCheck, text: pa.StringArray, expected: list[Any]) -> tuple[Mask, Mask]:
-    """A mask of the present values that match, and a mask of those that are certain."""
+    """A mask of the values that match, and a mask of the values for which this is certain."""
     everywhere = np.ones(len(text), bool)
     if check.media_type is not None:
         return _fits_media_type(check.media_type, text), everywhere
@@ -212,7 +214,7 @@ def _of_type(type_: str, text: pa.StringArray) -> Mask:
 
 
 def _of_other_form(type_: str, text: pa.StringArray, rows: Mask) -> Mask:
-    """A mask of the values in `rows` that are of a type though they do not match its pattern. Each distinct value is
+    """A mask of the values in `rows` that are of a type although they do not match its pattern. Each distinct value is
     checked once."""
     encoded = pc.if_else(pa.array(rows), text, pa.scalar(None, pa.string())).dictionary_encode()
     fits = np.array([False, *(_is_of_type(type_, value) for value in encoded.dictionary.to_pylist())])
@@ -228,7 +230,7 @@ def _is_of_type(type_: str, value: str) -> bool:
 
 
 def _fits_media_type(declared: MediaType, text: pa.StringArray) -> Mask:
-    """Compare each distinct content type once."""
+    """A mask of the content types that satisfy the declared one. Each distinct content type is compared once."""
     encoded = text.dictionary_encode()
     parsed = map(parse_media_type, encoded.dictionary.to_pylist())
     fits = np.array([False, *(actual is not None and actual.satisfies(declared) for actual in parsed)])
@@ -238,7 +240,8 @@ def _fits_media_type(declared: MediaType, text: pa.StringArray) -> Mask:
 def _fit_template(
     verdict: CandidateFit, check: SlotCheck, text: pa.StringArray, literals: list[Any]
 ) -> tuple[Mask, Mask]:
-    """A mask of the values that match a template. Its captures are added, and must agree with earlier ones."""
+    """A mask of the values that match a template, and a mask of those for which this is certain. Adds the captured
+    placeholder values to `verdict`; they must agree with earlier ones."""
     cuts = [pc.extract_regex(text, expression) for expression in check.segments]
     groups = {field.name: cut.field(field.name) for cut in cuts for field in cut.type}
     fits, certain = mask_of(cuts[0].is_valid()), np.ones(len(text), bool)
@@ -259,7 +262,8 @@ def _fit_template(
 
 
 def _best(pairs: CandidatePairs, fits: Mask, certain: Mask, rank: Rows, count: int) -> Rows:
-    """The positions of the winning pairs: the single best candidate of each row that is certain (D48)."""
+    """The positions of the winning pairs: the best candidate of each row whose pairs are all certain (D48). A row with
+    a tie has no winner."""
     uncertain = np.zeros(count, bool)
     uncertain[pairs.rows[~certain]] = True
     places = np.flatnonzero(fits & ~uncertain[pairs.rows])
@@ -274,7 +278,7 @@ def _best(pairs: CandidatePairs, fits: Mask, certain: Mask, rank: Rows, count: i
 
 @dataclass(frozen=True, slots=True)
 class _Winners:
-    """The positions of the winning pairs, and what is known about their definitions and placeholders."""
+    """The positions of the winning pairs, the patterns and groups of all definitions, and the captures by pattern."""
 
     places: Rows
     patterns: Patterns
@@ -283,7 +287,7 @@ class _Winners:
 
 
 def _matched(messages: MessageColumns, pairs: CandidatePairs, winners: _Winners) -> Iterator[MatchedRows]:
-    """The winners, sorted by group and definition, as adjacent rows of messages."""
+    """The matches of each group, as adjacent rows of messages that are sorted by group and definition."""
     patterns, definitions = winners.patterns, pairs.definitions[winners.places]
     groups = winners.groups[definitions]
     order = np.lexsort((definitions, groups))

@@ -39,7 +39,7 @@ from wirebook.text.mediatypes import is_media_type
 T = TypeVar("T")
 
 ENVELOPED: Final = "application/cloudevents"
-# Protocols whose messages may lack a content type; only the definition tells whether they are structured events.
+# Protocols whose messages may have no content type. Only the definition tells whether they are structured events.
 HIDING: Final = ("MQTT/3.1.1", "NATS")
 
 
@@ -47,9 +47,10 @@ HIDING: Final = ("MQTT/3.1.1", "NATS")
 class MessageColumns:
     """Messages of one protocol and mode as columns.
 
-    Shape: `rows` are positions in the chunk, `places` those in `parts`; each column has one value per row. `payload` is
-    null where there is no data; with `json_values` it holds the JSON text of a structured event's data.
-    `is_reinterpreted`: only the definition tells that the messages are events (MQTT 3.1.1, bare NATS).
+    Shape: `mode` is ``binary`` or ``structured``, or None if the messages are not events. `rows` are positions in the
+    chunk, `places` positions in `parts`; each column has one value per row. `payload` is null where there is no data;
+    with `json_values` it holds the JSON text of a structured event's data. `is_reinterpreted`: the messages are not
+    marked as events, and only the definition tells whether they are (MQTT 3.1.1, bare NATS).
     """
 
     protocol: str
@@ -97,8 +98,8 @@ class MessageColumns:
 
     @property
     def may_hide_structured(self) -> Mask | None:
-        """A mask of the rows that are structured events if a definition requires them (Kafka without a content
-        type)."""
+        """A mask of the rows that may be structured events if a definition requires such events: Kafka messages without
+        a content type. None if there are no such rows."""
         if self.protocol != "KAFKA" or self.is_cloudevent:
             return None
         return has_traces(self.payload) & ~self.content_type.present
@@ -117,8 +118,8 @@ class MessageColumns:
 
     @property
     def payload_type(self) -> pa.StringArray:
-        """The content type of the payload: the event's own, or in binary mode the message's (NATS has a header for
-        each)."""
+        """The content type of the payload: that of the event or, in binary mode, by default that of the message. (NATS
+        has a header for each.)"""
         own = self.data_content_type.text
         return pc.coalesce(own, self.content_type.text) if self.mode == "binary" else own
 
@@ -148,14 +149,13 @@ class MessageColumns:
 
 
 def split_records(records: RecordColumns) -> Iterator[MessageColumns]:
-    """The messages of a chunk, by protocol and mode. The reference reads records that are in none of them, or
-    doubtful."""
+    """The messages of a chunk, by protocol and mode. The reference reads the records that are left out or doubtful."""
     for protocol, rows, fields in records.by_protocol():
         yield from _split(protocol, WIRE_COLUMNS[protocol](fields), rows)
 
 
 def _split(protocol: str, parts: WireColumns, rows: Rows) -> Iterator[MessageColumns]:
-    """Events in binary mode, messages that are not events, and structured events."""
+    """The records of a protocol as events in binary mode, messages that are not events, and structured events."""
     enveloped, structured = _enveloped(parts.content_type)
     claims, sound = _claims(protocol, parts)
     if (binary := ~enveloped & sound).any():
@@ -170,7 +170,8 @@ def _split(protocol: str, parts: WireColumns, rows: Rows) -> Iterator[MessageCol
 
 
 def _enveloped(content_type: SlotColumn) -> tuple[Mask, Mask]:
-    """A mask of the content types that announce CloudEvents, and a mask of those that are read here."""
+    """A mask of the content types of structured events and batches, and a mask of those that are structured JSON
+    events, the only ones that are read as columns."""
     encoded = content_type.text.dictionary_encode()
     media_types = [text.partition(";")[0].strip().lower() for text in encoded.dictionary.to_pylist()]
     enveloped = np.array([False, *(media_type.startswith(ENVELOPED) for media_type in media_types)])
@@ -180,7 +181,8 @@ def _enveloped(content_type: SlotColumn) -> tuple[Mask, Mask]:
 
 
 def _claims(protocol: str, parts: WireColumns) -> tuple[Mask, Mask]:
-    """A mask of the messages that claim to be events in binary mode, and a mask of those that are valid."""
+    """A mask of the messages that claim to be events in binary mode, and a mask of those that certainly are valid
+    events."""
     length = len(parts)
     columns = {name: parts.attributes.get(name, absent(length)) for name in MANDATORY}
     present = np.sum([column.present for column in columns.values()], axis=0)
@@ -239,7 +241,8 @@ def _events(protocol: str, parts: WireColumns, rows: Rows) -> MessageColumns:
 
 
 def _natives(protocol: str, parts: WireColumns, rows: Rows) -> MessageColumns:
-    """Messages that are not events. A message is doubtful if only the definition can tell (MQTT 3.1.1, bare NATS)."""
+    """The records as messages that are not events. A message is doubtful if it may be an event, which only the
+    definition can tell (MQTT 3.1.1, bare NATS)."""
     payload = _payloads(parts.data, protocol)
     doubtful = parts.content_type.doubtful | parts.doubtful
     if protocol in HIDING:
@@ -266,7 +269,7 @@ def has_traces(payload: pa.BinaryArray) -> Mask:
 
 
 def _hidden(natives: MessageColumns) -> Iterator[MessageColumns]:
-    """The doubtful messages, reinterpreted as structured events."""
+    """The doubtful messages without headers, reinterpreted as structured events."""
     headers = natives.parts.sections.get("headers")
     bare = natives.doubtful if headers is None else natives.doubtful & ~headers.owning[natives.places]
     if not bare.any():
@@ -285,7 +288,7 @@ def _hidden(natives: MessageColumns) -> Iterator[MessageColumns]:
 
 
 def _payloads(data: pa.BinaryArray, protocol: str) -> pa.BinaryArray:
-    """The data of messages; null for none."""
+    """The data of messages; null where there is none. In some protocols, zero bytes are no data."""
     if protocol not in EMPTY_IS_NONE:
         return data
     empty = pc.equal(pc.binary_length(data), 0)

@@ -1,4 +1,4 @@
-"""The definitions that may be near misses of some messages, and what the values of a message mean to them.
+"""The definitions that may be near misses of some messages, and how the values of a message differ from them.
 
 Spec: docs/semantics.md D17-D20, D49; docs/decisions/0203-dead-letters-by-columns.md
 """
@@ -25,7 +25,8 @@ SlotKey = tuple[str, str]
 
 
 class Discrepancy(NamedTuple):
-    """A problem of a dead letter. Without `actual`, its actual value is that of the slot."""
+    """A difference between a message and a definition: a problem of the dead letter. If `actual` is None, the actual
+    value is that of the slot."""
 
     code: str
     slot: str | None
@@ -35,18 +36,19 @@ class Discrepancy(NamedTuple):
 
 FITS: Final = Discrepancy("fits", None, None)
 CONFLICT: Final = Discrepancy("placeholder-conflict", None, None)
-"""Stands for a contradiction between placeholders, which depends on several values of a message."""
+"""Stands for a placeholder with different values in several slots. The details depend on these values; see
+`placeholder_conflicts`."""
 UNDECIDED: Final = Discrepancy("undecided", None, None)
 """The reference must compare the message."""
 
 
 @dataclass(frozen=True, eq=False)
 class SlotConstraint:
-    """A constraint of definitions on a slot, and what the absence of the slot means.
+    """A constraint on a slot, which several definitions may share, and the discrepancy if the slot is absent.
 
     `is_alone`: no other entry of the definition has the same repeated name. `is_list`: the value may be a
-    comma-separated list. `by_class`: it treats values of a class alike (`value_classes`). `discrepancies` has those
-    with the declared value, by code.
+    comma-separated list. `by_class`: the constraint treats all values of a class alike (see `value_classes`).
+    `discrepancies` caches the discrepancies that expect the declared value, by problem code.
     """
 
     slot_key: SlotKey
@@ -59,7 +61,7 @@ class SlotConstraint:
 
     @cached_property
     def check(self) -> tuple[SlotCheck, list[str]] | None:
-        """The check of the values by columns, and its texts; None if columns cannot compare them."""
+        """The column check of this constraint, and its texts; None if columns cannot check it."""
         return compile_check(self.constraint) if self.is_alone and not self.is_list else None
 
     def fit_column(self, texts: pa.StringArray) -> CandidateFit | None:
@@ -70,7 +72,7 @@ class SlotConstraint:
         return fit(self.constraint, value)
 
     def discrepancy(self, value: str | None) -> Discrepancy:
-        """What a value means for this constraint."""
+        """The discrepancy of a value: `FITS` if there is none, `UNDECIDED` if only the reference can compare it."""
         if value is None:
             return self.if_absent
         if not self.is_alone or (self.is_list and "," in value):
@@ -87,7 +89,7 @@ class SlotConstraint:
 
 @dataclass(frozen=True, eq=False)
 class CandidateDefinition:
-    """A definition that may be a near miss. With a `discrepancy`, its protocol, envelope or mode differs, and its
+    """A definition that may be a near miss. If its protocol, envelope or mode differs, `discrepancy` says so, and the
     constraints are not compared."""
 
     definition: str
@@ -102,7 +104,7 @@ class CandidateDefinition:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The candidates of some messages, each with whether its type differs from theirs."""
+    """The candidates for some messages. Each has a flag: whether its `type` differs from that of the messages."""
 
     ranked: tuple[tuple[bool, CandidateDefinition], ...]
 
@@ -117,14 +119,14 @@ class Candidates:
 
 
 class NearCandidate(NamedTuple):
-    """A near miss of messages that fail alike: its discrepancies, each with the slot that has the actual value."""
+    """A near miss of messages that fail in the same way. Each discrepancy comes with the slot of its actual value."""
 
     candidate: CandidateDefinition
     discrepancies: tuple[tuple[Discrepancy, SlotKey | None], ...]
 
 
 Shape = tuple[NearCandidate, ...] | None
-"""The near misses of messages that fail alike, the closest first; None if the reference must find them."""
+"""The near misses of messages that fail in the same way, closest first; None if the reference must find them."""
 
 
 def discrepancies_of_value(constraints: tuple[SlotConstraint, ...], value: str | None) -> tuple[Discrepancy, ...]:
@@ -132,8 +134,8 @@ def discrepancies_of_value(constraints: tuple[SlotConstraint, ...], value: str |
 
 
 def shape_of(candidates: Candidates, discrepancies: tuple[tuple[Discrepancy, ...], ...]) -> Shape:
-    """The near misses: those with the type of the message first, then those with fewer problems. `discrepancies` has
-    those of each slot of the candidates."""
+    """The near misses among the candidates: those with the type of the message first, then those with the fewest
+    problems. `discrepancies` has one tuple for each slot in `candidates.constraints`."""
     members = chain.from_iterable(candidates.constraints.values())
     of_constraint = dict(zip(members, chain.from_iterable(discrepancies), strict=True))
     near: list[tuple[bool, int, NearCandidate]] = []

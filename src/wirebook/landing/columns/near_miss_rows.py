@@ -1,4 +1,4 @@
-"""The columns of dead letters that have problems and near misses, for messages that fail alike.
+"""The columns `problems` and `near` of dead letters, for many messages at once.
 
 Spec: docs/semantics.md D49; docs/decisions/0203-dead-letters-by-columns.md
 """
@@ -29,10 +29,10 @@ NEAR: Final = DEAD_LETTER_SCHEMA.field("near").type
 
 
 class EncodedSlot(NamedTuple):
-    """A slot of many messages.
+    """A slot of many messages, dictionary-encoded.
 
-    Shape: `values` are the distinct values, of which the first is None: the slot is absent. `codes` has the position of
-    each message's value. `texts` are the values without the first.
+    Shape: `values` are the distinct values; the first is None, for an absent slot. `codes` has the position of each
+    message's value in `values`. `texts` are the values without the first.
     """
 
     values: list[str | None]
@@ -45,12 +45,12 @@ class EncodedSlot(NamedTuple):
         return cls([None, *encoded.dictionary.to_pylist()], codes_of(encoded), encoded.dictionary)
 
     def replaced(self, texts: pa.StringArray) -> EncodedSlot:
-        """The slot with other texts, one for each of `texts`."""
+        """The slot with other values. `texts` has a replacement for each of the slot's own `texts`."""
         encoded = EncodedSlot.of(texts)
         return encoded._replace(codes=np.append(0, encoded.codes)[self.codes])
 
     def joined(self, other: EncodedSlot, is_other: Mask) -> EncodedSlot:
-        """The values of another slot for the messages in `is_other`, and those of this one for the rest."""
+        """The slot with the values of `other` for the messages in the mask `is_other`, and its own for the rest."""
         if is_other.all():
             return other
         codes = np.where(is_other & (other.codes > 0), other.codes + len(self.texts), self.codes)
@@ -59,9 +59,10 @@ class EncodedSlot(NamedTuple):
 
 
 class Slots:
-    """The slots of messages, each encoded once. `sure` is a mask of the messages whose slots so far are certain.
+    """The slots of messages, each encoded on first use.
 
-    `classes` has those of the values of indexed slots.
+    `sure` is a mask of the messages in which all slots used so far are certain. `classes` has the value classes of the
+    indexed slots.
     """
 
     def __init__(self, messages: MessageColumns, sure: Mask, classes: Mapping[SlotKey, ValueClasses]) -> None:
@@ -73,7 +74,7 @@ class Slots:
         self._reduced: dict[SlotKey, EncodedSlot] = {}
 
     def encoded(self, slot_key: SlotKey) -> EncodedSlot | None:
-        """A slot; None for a slot without a column."""
+        """The encoded slot; None for a slot without a column. Updates `sure`."""
         if slot_key not in self._encoded:
             column = self._messages.column(*slot_key)
             self._encoded[slot_key] = None
@@ -83,7 +84,7 @@ class Slots:
         return self._encoded[slot_key]
 
     def reduced(self, slot_key: SlotKey, encoded: EncodedSlot) -> EncodedSlot:
-        """An indexed slot with one value for each class of values."""
+        """An indexed slot, with each value replaced by the representative of its class."""
         if slot_key not in self._reduced:
             self._reduced[slot_key] = encoded.replaced(self._classes[slot_key].reduce(encoded.texts))
         return self._reduced[slot_key]
@@ -96,7 +97,8 @@ class Slots:
 class NearMissRows(NamedTuple):
     """The columns `problems` and `near` of dead letters.
 
-    Shape: `rows` are their positions among the messages. `codes` counts the dead letters that have a problem code.
+    Shape: `rows` are the positions of the dead letters among the messages. `codes` counts the dead letters by problem
+    code; a dead letter counts once for each of its codes.
     """
 
     rows: Rows
@@ -112,15 +114,15 @@ def near_miss_rows(
     rows: Rows,
     conflicts: Sequence[Discrepancy],
 ) -> NearMissRows:
-    """The columns of the messages `rows`. `shape` has the number of each message's shape. `conflicts` has one for each
-    `CONFLICT` of each row in turn."""
+    """Build the columns for the messages `rows`. `shape` has the position of each message's shape in `shapes`.
+    `conflicts` has a discrepancy for each `CONFLICT` of each row, in order."""
     nears = list(chain.from_iterable(shapes))
     discrepancies = list(chain.from_iterable(near.discrepancies for near in nears))
     near_numbers, near_counts = ragged(list(map(len, shapes)), shape[rows])
     numbers, counts = ragged([len(near.discrepancies) for near in nears], near_numbers)
     owners = np.repeat(np.repeat(rows, near_counts), counts)
     reasons = _reasons(slots, discrepancies, numbers, owners, conflicts)
-    of_near = pa.ListArray.from_arrays(_offsets(np.append(counts, 1)), reasons)  # the last: of no near miss
+    of_near = pa.ListArray.from_arrays(_offsets(np.append(counts, 1)), reasons)  # the last: no near miss
 
     xids = pa.array([near.candidate.definition for near in nears], pa.string()).take(pa.array(near_numbers))
     near = pa.StructArray.from_arrays([xids, of_near.slice(0, len(near_numbers))], fields=list(NEAR.value_type))
@@ -140,15 +142,15 @@ def _reasons(
     owners: Rows,
     conflicts: Sequence[Discrepancy],
 ) -> pa.StructArray:
-    """The discrepancies with these `numbers`, in the messages `owners`, as reasons; the last one is that of a message
-    without near misses. `conflicts` has one for each `CONFLICT` in turn."""
+    """The discrepancies at the positions `numbers`, each for the message in `owners`, as structs (`REASON`). One more
+    is appended, for messages without near misses. `conflicts` has a discrepancy for each `CONFLICT`, in order."""
     known, known_number = distinct([discrepancy for discrepancy, _ in discrepancies], numbers)
     is_conflict = np.array([discrepancy is CONFLICT for discrepancy in known], bool)
     known_number[is_conflict[known_number]] = len(known) + np.arange(len(conflicts))
     code, slot, expected, actual = (
         pa.array(column, pa.string()) for column in zip(*known, *conflicts, reason_of(NO_DEFINITION), strict=True)
     )
-    # Actual values are those of the discrepancies, or those of the slots in the messages.
+    # The actual value comes from the slot of the message, or from the discrepancy if the slot has no column.
     actual_values, actual_number = [actual], known_number.copy()
     slot_keys, key_number = distinct([slot_key for _, slot_key in discrepancies], numbers)
     for position, slot_key in enumerate(slot_keys):
@@ -165,7 +167,7 @@ def _reasons(
 
 
 def _problem_codes(shapes: Sequence[tuple[NearCandidate, ...]], counts: Rows) -> Counter[str]:
-    """How many messages have a problem code. `counts` has the number of messages of each shape."""
+    """The number of messages with each problem code. `counts` has the number of messages of each shape."""
     codes: Counter[str] = Counter()
     for nears, count in zip(shapes, counts.tolist(), strict=True):
         problems = [discrepancy.code for discrepancy, _ in nears[0].discrepancies] if nears else [NO_DEFINITION.code]
@@ -179,7 +181,7 @@ def reason_of(problem: Problem) -> Discrepancy:
 
 
 def previews(texts: pa.StringArray) -> pa.StringArray:
-    """Values as problems show them."""
+    """Values as problems show them: long ones are shortened."""
     longest = pc.max(pc.utf8_length(texts)).as_py() or 0
     return texts if longest <= MAX_PREVIEW else pa.array(map(preview, texts.to_pylist()), pa.string())
 

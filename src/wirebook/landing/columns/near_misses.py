@@ -1,9 +1,10 @@
-"""Near misses by columns: what `Selector` reports for messages that match no definition, for many at once.
+"""Near misses by columns: for messages that match no definition, the closest definitions and why they do not match.
 
-Messages that fail alike share the work. A message is reduced to what its values mean to the definitions: first the
-candidates that the values vote for, then whether the values fit the constraints of these candidates. Each distinct
-value and each distinct combination is compared once, by the functions of the reference. Only the actual values differ
-among messages that fail alike; they are filled in by columns.
+`Selector` finds the same for one message at a time. Here, messages that fail in the same way share the work. Each
+message is reduced to the results of comparing its values with the definitions: first the candidates that the values
+vote for, then whether the values fit the constraints of these candidates. Each distinct value and each distinct
+combination is compared once, with the functions of the reference. Messages with equal results have the same *shape*:
+the same near misses and problems, except for the actual values, which are filled in from the columns.
 
 Cost: a few vectorised passes over all rows, then bounded work for each distinct value and each distinct combination.
 
@@ -57,7 +58,7 @@ from wirebook.schema.json_lines import decode_column
 from wirebook.text.json import MAX_DEPTH
 
 MAX_BY_COLUMNS: Final = 8
-"""How many distinct constraints of a slot are compared with all of its values by columns."""
+"""The maximum number of distinct constraints of a slot that are compared with all of its values by columns."""
 
 
 class NearMissFinder:
@@ -72,7 +73,7 @@ class NearMissFinder:
             (values.slot.section, values.slot.name): values for values in self._index.near_miss_index.prepared
         }
         self._classes = {slot_key: ValueClasses(values) for slot_key, values in self._voting.items()}
-        self._constraints: dict[Hashable, SlotConstraint] = {}  # those of all definitions, each once
+        self._constraints: dict[Hashable, SlotConstraint] = {}  # the distinct ones of all definitions
         self._types = frozenset(selector.event_types.constants.values())
         self._compiled = bounded_cache(self._compile)
         self._candidates_of = bounded_cache(self._find_candidates)
@@ -89,7 +90,7 @@ class NearMissFinder:
         """
         sure = np.full(len(messages), not messages.is_reinterpreted)
         if not messages.is_cloudevent:
-            sure &= ~has_traces(messages.payload)  # the payload may be an event, and its type counts
+            sure &= ~has_traces(messages.payload)  # the payload may be an event, whose type matters
         if messages.json_values:  # an event is malformed if its data is not JSON
             _, is_json = decode_column(messages.payload, MAX_DEPTH, MAX_EVENT_BYTES)
             sure &= is_json | mask_of(messages.payload.is_null())
@@ -104,9 +105,9 @@ class NearMissFinder:
     # -- candidates -------------------------------------------------------------------------------------------------
 
     def _candidates(self, slots: Slots) -> tuple[list[Candidates], Rows]:
-        """The distinct candidates of the messages, and the number of each message's.
+        """The distinct sets of candidates, and the position of each message's set among them.
 
-        They depend on the type of the message, if a definition has it, and on the votes of its values.
+        The candidates depend on the type of the message, if a definition has this type, and on the votes of its values.
         """
         parts: list[tuple[list[Hashable], Rows]] = [([None], np.zeros(slots.count, np.int64))]
         if self._view.is_cloudevent and (types := slots.encoded((TYPE.section, TYPE.name))) is not None:
@@ -148,7 +149,7 @@ class NearMissFinder:
         )
 
     def _compile(self, definition: Definition) -> CandidateDefinition:
-        """A definition with the constraints that the reference compares, in its order."""
+        """A definition with the constraints that the reference compares, in the same order."""
         view, options, endpoint = self._view, self._selector.options, self._scope.constraints
         if mismatch := selector_mismatch(definition, view, options, endpoint.mode):
             return CandidateDefinition(definition.xid, discrepancy_of(mismatch), ())
@@ -162,7 +163,7 @@ class NearMissFinder:
             own = SlotConstraint(slot_key, constraint, if_absent, by_class=by_class, **how)
             try:
                 return self._constraints.setdefault((slot_key, constraint, is_optional, *how.values()), own)
-            except TypeError:  # a constant that is an array or object
+            except TypeError:  # not hashable: the constant is an array or object
                 return own
 
         def key_of(constraint: Constraint) -> SlotKey:
@@ -189,9 +190,9 @@ class NearMissFinder:
     # -- discrepancies ----------------------------------------------------------------------------------------------
 
     def _shapes(self, slots: Slots, candidates: Sequence[Candidates], number: Rows) -> tuple[list[Shape], Rows]:
-        """The distinct near misses of the messages, and the number of each message's. `number` has the number of each
-        message's candidates."""
-        if self._scope.constraints.entries and self._view.family == "HTTP":  # responses do not have those of requests
+        """The distinct shapes of the messages, and the position of each message's shape among them. `number` has the
+        position of each message's set in `candidates`."""
+        if self._scope.constraints.entries and self._view.family == "HTTP":  # the entries apply only to requests
             method = slots.encoded((BARE, "method"))
             slots.sure &= method is not None and method.codes > 0
         slot_keys = list(dict.fromkeys(slot_key for members in candidates for slot_key in members.constraints))
@@ -225,7 +226,7 @@ class NearMissFinder:
 
     def _satisfied(self, groups: Sequence[tuple[SlotConstraint, ...]], encoded: EncodedSlot) -> Mask:
         """For each group of constraints and each value of a slot, whether the value certainly satisfies all of them.
-        Nothing is certain of many constraints, which would cost more by columns than one by one."""
+        All False if there are many constraints, because comparing these by columns costs more than one by one."""
         satisfied = np.zeros((len(groups), len(encoded.values)), bool)
         constraints = list(dict.fromkeys(chain.from_iterable(groups)))
         if len(constraints) > MAX_BY_COLUMNS:
@@ -238,13 +239,13 @@ class NearMissFinder:
             )
         return satisfied
 
-    # -- contradictions ---------------------------------------------------------------------------------------------
+    # -- placeholder conflicts --------------------------------------------------------------------------------------
 
     def _conflicts(
         self, slots: Slots, shapes: Sequence[Shape], shape: Rows, rows: Rows
     ) -> tuple[Rows, list[Discrepancy]]:
-        """The contradictions between placeholders, one for each `CONFLICT` of each row in turn, and the rows without
-        those whose contradictions the reference must find."""
+        """The rows, without those whose placeholder conflicts only the reference can find, and a discrepancy for each
+        `CONFLICT` of each of these rows, in order."""
         contradicted = [
             [near.candidate for near in nears or () if near.discrepancies[0][0] is CONFLICT] for nears in shapes
         ]

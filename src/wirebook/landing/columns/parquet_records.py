@@ -86,14 +86,14 @@ class ParquetRecords:
 
 
 def _taken(columns: Columns, rows: Rows) -> Columns:
-    """The columns with only some rows; columns that are entirely null are dropped."""
+    """The columns at these rows; columns that are entirely null are dropped."""
     whole = len(rows) == len(next(iter(columns.values())))
     present = {name: column for name, column in columns.items() if column.null_count < len(column)}
     return present if whole else {name: column.take(pa.array(rows)) for name, column in present.items()}
 
 
 class ParquetFields:
-    """Rows of one protocol."""
+    """Rows of one protocol. Implements `RecordFields`."""
 
     def __init__(self, cls: type[AnyMessage], columns: Columns) -> None:
         self._cls = cls
@@ -173,8 +173,8 @@ def _micros(column: pa.TimestampArray) -> pa.TimestampArray:
 
 
 class FlatPairs(NamedTuple):
-    """The name-value pairs of a column: the row that each belongs to, and their names and values. `fits` tells where
-    (or whether) the column holds pairs."""
+    """The name-value pairs of a column: the row of each pair (`owners`), its name and its value. `fits` is a mask of
+    the rows that hold pairs, or a flag for the whole column."""
 
     length: int
     owners: Rows
@@ -183,7 +183,7 @@ class FlatPairs(NamedTuple):
     fits: bool | Mask = True
 
     def sound(self, *, nullable: bool) -> Mask:
-        """A mask of the rows in which every pair has a name, and a value unless it is `nullable`."""
+        """A mask of the rows in which every pair has a name and, unless values are `nullable`, a value."""
         names, _ = as_texts(self.names)
         broken = mask_of(names.is_null())
         if not nullable:
@@ -199,7 +199,7 @@ def _list_of_pairs(column: pa.Array) -> FlatPairs:
     """The pairs of a column of type ``list<struct<name, value>>`` or map."""
     lists = column
     if pa.types.is_map(column.type):
-        whole = column.take(pa.array(np.arange(len(column))))  # a slice has the keys and items of the whole array
+        whole = column.take(pa.array(np.arange(len(column))))  # `keys` and `items` of a slice are those of the whole
         entries = pa.StructArray.from_arrays([whole.keys, whole.items], ["name", "value"])
         lists = pa.ListArray.from_arrays(whole.offsets, entries, mask=whole.is_null())
     if not _is_list_of_pairs(lists.type):

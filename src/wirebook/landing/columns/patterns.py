@@ -1,8 +1,9 @@
 """Patterns: definitions that differ only in their literal texts, compiled to be checked together.
 
-Catalogues repeat themselves: a thousand definitions may be a dozen patterns with a thousand sets of texts. A pattern is
-a definition without its texts and placeholder names. The texts become columns with one row per definition, so that the
-texts of a candidate are one `take` away. Matching costs per pattern, not per definition.
+Catalogues are repetitive: a thousand definitions may be a dozen patterns with a thousand sets of texts. A pattern is a
+definition without its literal texts and placeholder names. The texts become columns with one row per definition, so
+that one `take` returns the texts of many candidates. The cost of matching depends on the number of patterns, not of
+definitions.
 
 Spec: docs/decisions/0004; docs/semantics.md D15-D20, D48.
 """
@@ -27,7 +28,7 @@ from wirebook.definitions.match.selection import EndpointScope
 from wirebook.landing.columns.slot_columns import Rows
 
 MAX_GROUPS: Final = 4
-"""The groups that RE2 captures in one pass; with five, it takes four times as long."""
+"""The maximum number of groups that a regular expression captures: with five, RE2 takes four times as long."""
 
 
 class SlotCheck(NamedTuple):
@@ -35,10 +36,11 @@ class SlotCheck(NamedTuple):
 
     Shape: `needed`: an absent value does not match. `ranks_when_present`: the value may be absent, and affects the rank
     if it is present. `of_request`: not checked on HTTP responses. `lists`: the value may be a comma-separated list.
-    `literal` is the kind of a constant, whose text is the pattern's next text. For a template, `segments` are regular
-    expressions (RE2) that split the value and differ in the groups that they capture: ``l0``, ``l1`` ... are literal
-    segments, which are the pattern's next texts; ``p0`` ... are placeholders, whose numbers in the pattern are
-    `placeholders`. `uri`: values with escapes or with characters that are not allowed in URIs go to the reference.
+    `literal` is the kind of a constant (empty: none); its text is the next one in the pattern. For a template,
+    `segments` are regular expressions (RE2) that split the value in the same way but capture different groups: ``l0``,
+    ``l1`` ... are literal segments, whose texts are the next ones in the pattern (`literals` is their number); ``p0``,
+    ``p1`` ... are placeholders, whose numbers in the pattern are `placeholders`. `uri`: values with escapes or with
+    characters that are not allowed in URIs go to the reference.
     """
 
     section: str
@@ -57,6 +59,8 @@ class SlotCheck(NamedTuple):
 
 
 PatternKey = tuple[bool, str | None, str | None, tuple[SlotCheck, ...]]
+"""Whether protocol slots are checked; the kind (``event`` for CloudEvents, ``hidden`` if no message can match, None for
+others); the mode of events; and the checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class PatternParts:
 
 @dataclass(eq=False)
 class DefinitionPattern:
-    """Definitions with equal keys; `texts` has one tuple for each."""
+    """Definitions with the same key. `texts` has one tuple per definition."""
 
     key: PatternKey
     texts: list[tuple[str, ...]]
@@ -87,11 +91,11 @@ class DefinitionPattern:
 
 
 class Patterns:
-    """The patterns of `definitions` within a scope.
+    """The patterns of `definitions` for the messages of one endpoint scope.
 
-    Shape: indexed by definition number: `pattern_of` (-1: columns cannot check it), `member_of` (its row in the
-    pattern), `names` (its placeholders) and `in_scope`. `asks_structured`: at least one definition requires structured
-    CloudEvents.
+    Shape: indexed by definition number: `pattern_of` (-1: columns cannot check the definition), `member_of` (its row in
+    the pattern), `names` (its placeholders) and `in_scope`. `asks_structured`: at least one definition requires
+    structured CloudEvents.
     """
 
     def __init__(self, definitions: Sequence[Definition], scope: EndpointScope, *, shows_protocol: bool) -> None:
@@ -131,8 +135,8 @@ StaticRank = tuple[int, int, int, int]
 
 
 def static_ranks(definition: Definition, shows_protocol: bool) -> tuple[StaticRank, StaticRank]:
-    """The parts of the rank that are equal for all messages of a mode, under the default options: for messages that are
-    not structured, and for those that are."""
+    """The parts of a definition's rank that do not depend on the message, under the default options: first for messages
+    that are not structured events, then for structured events."""
     observed = [c for c in definition.all_constraints if _is_observed(c, shows_protocol)]
     unstructured = [constraint for constraint in observed if constraint.slot.name != EVENT_FORMAT]
     protocol = 0 if definition.protocol is None else 1 if shows_protocol else -1
@@ -161,8 +165,8 @@ def compile_check(constraint: Constraint) -> tuple[SlotCheck, list[str]] | None:
 
 
 def compile_pattern(definition: Definition, scope: EndpointScope, shows_protocol: bool) -> PatternParts | None:
-    """Split a definition into key, texts and names; None if a slot is not one column, or a value can be split in two
-    ways."""
+    """Split a definition into key, texts and placeholder names. None if columns cannot check it, for example because a
+    slot is not a single column, or a template can split a value in two ways."""
     builder = _PatternBuilder()
     for constraint in definition.constraints:
         if _is_observed(constraint, shows_protocol) and not builder.add(constraint, lists=False, optional=False):
@@ -178,7 +182,7 @@ def compile_pattern(definition: Definition, scope: EndpointScope, shows_protocol
     for constraint in scope.constraints.constraints_for(definition) if shows_protocol else ():
         if not builder.add(constraint, lists=False, optional=True):
             return None
-    if len(builder.names) > own:  # a placeholder of the endpoint alone has no column
+    if len(builder.names) > own:  # a placeholder that only the endpoint has is not in the table
         return None
     hidden = definition.protocol is not None and not definition.is_cloudevent and not shows_protocol
     hidden = hidden or definition.has_unknown_envelope
@@ -189,7 +193,7 @@ def compile_pattern(definition: Definition, scope: EndpointScope, shows_protocol
 
 
 class _PatternBuilder:
-    """Splits constraints one after the other."""
+    """Collects the checks, texts and placeholder names of a definition, constraint by constraint."""
 
     def __init__(self) -> None:
         self.checks: list[SlotCheck] = []
@@ -197,7 +201,7 @@ class _PatternBuilder:
         self.names: dict[str, int] = {}
 
     def add_entries(self, group: Entries, *, of_request: bool) -> bool:
-        """Add the check of the only entry of a group; False if the group is not one column."""
+        """Add the check of a group with one entry; False if the group is not a single column."""
         if len(group.entries) > 1 or group.section == "query":
             return False
         return self.add(group.entries[0], group.lists, optional=of_request, of_request=of_request)
@@ -239,11 +243,11 @@ class _PatternBuilder:
 
 @lru_cache(maxsize=1024)
 def _segments(place: TemplateContext, around: tuple[tuple[str, ...] | None, ...], *, spanning: bool) -> tuple[str, ...]:
-    """The regular expressions that split a value like a template. Cached, because many templates differ only in their
-    literal segments.
+    """The regular expressions that split a value as a template does. Cached, because many templates differ only in
+    their literal segments.
 
-    `around` has the texts before and after the placeholder of each segment, None for a literal segment. Such a text is
-    part of the pattern.
+    `around` has the texts before and after the placeholder of each segment, or None for a literal segment. Unlike
+    literal segments, these texts become part of the regular expressions.
     """
     if spanning:
         return (r"\A(?P<p0>(?s:.+))\z",)
@@ -271,8 +275,8 @@ def _in_class(characters: str) -> str:
 
 
 def _escaped(literal: str) -> str:
-    """The literal as an RE2 pattern: characters other than letters, digits and underscores are escaped, NUL by its
-    code."""
+    """The literal as an RE2 pattern. ASCII characters other than letters, digits and underscores are escaped, NUL by
+    its code."""
     return "".join(
         char if char.isalnum() or char == "_" or ord(char) > 127 else r"\x00" if char == "\0" else "\\" + char
         for char in literal

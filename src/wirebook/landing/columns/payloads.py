@@ -1,4 +1,4 @@
-"""The payloads of matched messages as columns."""
+"""Decodes the payloads of matched messages as columns."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from wirebook.text.json import JsonError, parse_json
 
 @dataclass(frozen=True, slots=True)
 class PayloadColumns:
-    """The payloads of adjacent messages, from row `start` on.
+    """The payloads of adjacent messages, starting at row `start`.
 
-    Shape: `encoded` is null where there is none; `columns` are decoded; `settled` is a mask of the rows in which they
-    are certain.
+    Shape: `encoded` has the payloads, null where there is none. `columns` has the decoded columns by name. `settled` is
+    a mask of the rows in which these are certain.
     """
 
     start: int
@@ -38,7 +38,7 @@ class PayloadColumns:
         ]
 
     def uncertain(self, messages: MessageColumns, sure: Mask) -> Iterator[tuple[int, Payload]]:
-        """The payloads that are not certain, of the messages in the mask `sure`, with their rows."""
+        """The payloads that are not settled, with their rows. Only messages in the mask `sure` are included."""
         rows = slice(self.start, self.start + len(self.encoded))
         left = ~self.settled & sure[rows]
         if not left.any():
@@ -51,12 +51,12 @@ class PayloadColumns:
             if not messages.json_values:
                 yield row, Payload(text, content_type=content_type)
                 continue
-            with suppress(JsonError):  # the event is malformed
+            with suppress(JsonError):  # the reference reports the malformed event
                 yield row, Payload(None, parse_json(text), content_type)
 
     def missing(self, messages: MessageColumns, sure: Mask) -> Iterator[tuple[int, str | None]]:
-        """The rows of the messages in the mask `sure` that have no data, with their content types, unless they are
-        certain without data."""
+        """The rows of messages without data that are not settled, with their content types. Only messages in the mask
+        `sure` are included."""
         rows = slice(self.start, self.start + len(self.encoded))
         places = np.flatnonzero(~self.settled & sure[rows] & mask_of(messages.payload[rows].is_null()))
         types = _content_types(messages).take(pa.array(places + self.start)).to_pylist()
@@ -66,7 +66,8 @@ class PayloadColumns:
 def read_payloads(
     messages: MessageColumns, start: int, stop: int, schema: CompiledSchema | None, *, confluent_prefix: bool = False
 ) -> PayloadColumns:
-    """Decode the payloads of the rows from `start` to `stop`."""
+    """Decode the payloads of the rows from `start` to `stop`. Without a schema, the payload itself is the only
+    column."""
     payloads = messages.payload.slice(start, stop - start)
     if messages.has_empty_bodies and schema is not None and payloads.null_count:
         payloads = pc.fill_null(payloads, b"")  # the protocol has no null, and the schema may accept zero bytes
@@ -90,7 +91,7 @@ def read_payloads(
 
 
 def _by_content_type(messages: MessageColumns, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:
-    """Each content type of some rows with the rows that have it; None for all of the rows."""
+    """Each content type with the positions of the rows that have it, or None if all rows have it."""
     encoded = _content_types(messages)
     codes = codes_of(encoded.slice(start, stop - start))
     distinct = np.unique(codes).tolist()

@@ -1,7 +1,9 @@
-"""Placeholders with different values in several slots of a message, which otherwise fits the definition.
+"""Placeholder conflicts: a placeholder has different values in several slots of a message that otherwise fits the
+definition.
 
-Definitions whose templates differ in their literal segments alone are compared with their messages together, by the
-checks of matching; few messages, and those that columns cannot decide, by the functions of the reference.
+Definitions whose templates differ only in their literal segments are compared with their messages at once, by the
+column checks of matching. The functions of the reference compare messages one by one if there are only a few, or if
+columns cannot decide.
 
 Spec: docs/semantics.md D18-D20, D49; docs/decisions/0203-dead-letters-by-columns.md
 """
@@ -35,7 +37,7 @@ from wirebook.landing.columns.patterns import SlotCheck
 from wirebook.landing.columns.slot_columns import Rows, distinct, mask_of
 
 MIN_BY_COLUMNS: Final = 32
-"""How many messages must contradict templates of the same structure to be compared by columns."""
+"""The minimum number of messages, for templates of the same structure, to compare them by columns."""
 
 
 class TemplateCheck(NamedTuple):
@@ -49,14 +51,14 @@ class TemplateCheck(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TemplateStructure:
-    """What definitions share whose templates differ in their literal segments alone. There is one object for each
-    structure, so that structures are compared by identity."""
+    """The templates of a definition, without their literal segments. Definitions with the same structure share one
+    object, so that structures can be compared by identity."""
 
     checks: tuple[TemplateCheck, ...]
 
 
 class ConflictFinder:
-    """Finds the contradictions between the placeholders of messages."""
+    """Finds the placeholder conflicts of messages."""
 
     def __init__(self, options: MatchOptions) -> None:
         self._options = options
@@ -68,8 +70,9 @@ class ConflictFinder:
     def find(
         self, slots: Slots, candidates: Sequence[CandidateDefinition], numbers: Rows, rows: Rows
     ) -> list[Discrepancy | None]:
-        """The first contradiction between each of the `rows`, which have all values that it requires, and the candidate
-        with the number at the same place; None where the reference must find it."""
+        """The first conflict of each message in `rows` with its candidate, whose position in `candidates` is at the
+        same place in `numbers`; None if only the reference can find it. The messages must have all values that the
+        candidates require."""
         found: list[Discrepancy | None] = [None] * len(rows)
         structures, structure_of = distinct([self._structure_of(candidate) for candidate in candidates])
         order = np.argsort(structure_of[numbers], kind="stable")
@@ -99,9 +102,9 @@ class ConflictFinder:
     def _by_columns(
         self, slots: Slots, structure: TemplateStructure, texts: Sequence[Sequence[str]], member: Rows, rows: Rows
     ) -> Iterator[tuple[int, Discrepancy]]:
-        """The first contradiction in each of the rows, where columns can tell.
+        """The first conflict of each row, with the position of the row, where columns can decide.
 
-        `texts` has the literal segments of each definition; `member` has the position in it for each row.
+        `texts` has the literal segments of each definition; `member` has the position of each row's definition in it.
         """
         literals = iter([pa.array(column, pa.string()).take(pa.array(member)) for column in zip(*texts, strict=True)])
         certain, has_conflict = np.ones(len(rows), bool), np.zeros(len(rows), bool)
@@ -148,5 +151,5 @@ def _literals(candidate: CandidateDefinition) -> list[str]:
 
 
 def _conflict(name: str, first_slot: str, second_slot: str, first: str) -> Discrepancy:
-    """The contradiction of a placeholder, without the value in the second slot."""
+    """The conflict of a placeholder, without the value in the second slot."""
     return discrepancy_of(conflict_mismatch(PlaceholderConflict(name, first_slot, first, second_slot, "")))

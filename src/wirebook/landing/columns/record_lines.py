@@ -1,6 +1,6 @@
-"""Records as lines of JSON, which dead letters keep and replay reads.
+"""Writes records as lines of JSON, which dead letters store and replay reads.
 
-Those of a Parquet capture are written by columns if they have the usual types, else one by one; the text is the same.
+Records of a Parquet capture are written by columns if these have the usual types, else one by one, with the same text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class _Unusual(Exception):
 
 
 def record_lines(chunk: Chunk, places: Rows) -> pa.BinaryArray:
-    """The records at some places in a chunk, which are valid: as captured, or as `to_line` writes them."""
+    """The records at the positions `places` in a chunk: lines as captured, Parquet rows as `to_line` writes them. The
+    records must be valid."""
     if chunk.lines is not None:
         return chunk.lines.take(pa.array(places)).cast(pa.binary())
     assert chunk.batch is not None
@@ -52,7 +53,7 @@ def _one_by_one(batch: pa.RecordBatch) -> pa.BinaryArray:
 
 
 def _by_columns(batch: pa.RecordBatch) -> tuple[pa.BinaryArray, Mask]:
-    """The lines, and a mask of the rows whose lines are right.
+    """The lines, and a mask of the rows whose lines are correct.
 
     Raises: _Unusual
     """
@@ -79,7 +80,7 @@ def _by_columns(batch: pa.RecordBatch) -> tuple[pa.BinaryArray, Mask]:
         elif cls is Mqtt5Publish and name == "properties":
             members[name], is_right = _properties(column), np.ones(len(column), bool)
         elif name in SECTIONS:
-            is_right = mask_of(column.is_null())  # its text may be spelled in any way
+            is_right = mask_of(column.is_null())  # the JSON text may be formatted in any way
         else:
             members[name], is_right = _texts(column)
         is_written &= is_right
@@ -98,7 +99,7 @@ def _texts(column: pa.Array) -> tuple[pa.StringArray, Mask]:
 
 
 def _times(column: pa.TimestampArray) -> tuple[pa.StringArray, Mask]:
-    """Instants in UTC with as many digits as they need, and a mask of those in the years 1 to 9999."""
+    """Instants in UTC, with as many fractional digits as they need, and a mask of those in the years 1 to 9999."""
     is_right = is_instant(column)
     utc = pc.if_else(pa.array(is_right), column, None).cast(pa.timestamp(column.type.unit))
     texts = pc.binary_replace_slice(utc.cast(pa.string()), 10, 11, "T")
@@ -108,7 +109,7 @@ def _times(column: pa.TimestampArray) -> tuple[pa.StringArray, Mask]:
 
 
 def _pairs(column: pa.Array) -> tuple[pa.ListArray, Mask]:
-    """Lists of pairs as lists of lists of texts, and a mask of those that have no other values.
+    """Lists of name-value pairs as lists of lists of texts, and a mask of the lists with no values of other types.
 
     Raises: _Unusual
     """
@@ -137,7 +138,8 @@ def _pairs(column: pa.Array) -> tuple[pa.ListArray, Mask]:
 
 
 def _properties(column: pa.Array) -> pa.StringArray:
-    """The properties of MQTT 5.0, few of which differ in a capture, as the texts of records."""
+    """MQTT 5.0 properties as JSON texts, as in records. Equal values are converted once: a capture has few distinct
+    ones."""
     encoded = column.dictionary_encode()
     values = (object_of("properties", text) for text in encoded.dictionary.to_pylist())
     read = (msgspec.convert(value, MqttProperties | None) for value in values)
@@ -146,5 +148,5 @@ def _properties(column: pa.Array) -> pa.StringArray:
 
 
 def _null_mask(column: pa.Array) -> Mask | None:
-    """The mask of the offsets of lists, of which the last is no list."""
+    """The null mask for the offsets of a list array; the last offset does not begin a list. None without nulls."""
     return np.append(mask_of(column.is_null()), False) if column.null_count else None

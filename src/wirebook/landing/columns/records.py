@@ -1,8 +1,8 @@
 """The records of a chunk, field by field, independent of the file format: the input of `message_columns`.
 
-`DecodedRecords` are records decoded from lines, `JsonRecords` lines parsed by Arrow, and `ParquetRecords` rows of
-Parquet files. Fields have the names of the capture format. A record that is not certainly valid is in none of them; the
-reference reads it.
+There are three implementations: `DecodedRecords` for records decoded from lines one by one, `JsonRecords` for lines
+parsed by Arrow, and `ParquetRecords` for rows of Parquet files. Fields have the names of the capture format. Records
+that are not certainly valid are left out of the fields; the reference reads them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RecordFields(Protocol):
         """A field of name-value pairs."""
 
     def section(self, name: str) -> RepeatedColumns:
-        """A field that is an AMQP map. A value with a string type is its string."""
+        """A field that is an AMQP map, as name-value pairs. Values of a string type, such as symbols, are strings."""
 
     def data(self, name: str) -> pa.BinaryArray:
         """A field of bytes."""

@@ -1,4 +1,4 @@
-"""Rows of typed tables from columns: what `reference_rows.table_row` does for one message, for many at once."""
+"""Builds rows of typed tables and dead letters for many messages at once, as `reference_rows` does for one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, INSTANT, TableCol
 from wirebook.landing.tables.reference_rows import reason
 
 RawRecords = Callable[[Rows], pa.BinaryArray]
-"""Returns the records at some places of the chunk."""
+"""Returns the raw records at the given positions in the chunk."""
 PROBLEMS, NEAR = DEAD_LETTER_SCHEMA.field("problems").type, DEAD_LETTER_SCHEMA.field("near").type
 INTEGER: Final = r"^(0|-?[1-9][0-9]{0,8})$"
 
@@ -48,8 +48,8 @@ class RowBlock(NamedTuple):
 class DeadLetterBlock(NamedTuple):
     """Dead letters of messages that match no definition, or have invalid payloads.
 
-    Shape: `places` are positions in the chunk; `outcomes` counts the dead letters by outcome, and `codes` those that
-    have a problem code. `invalid` says what each of them matches, if their payloads are invalid.
+    Shape: `places` are positions in the chunk; `outcomes` counts the dead letters by outcome, and `codes` by problem
+    code. If the payloads are invalid, `invalid` has the match of each dead letter.
     """
 
     places: Rows
@@ -61,7 +61,8 @@ class DeadLetterBlock(NamedTuple):
 
 @dataclass
 class ColumnRows:
-    """Makes the rows of one chunk from its line numbers and records."""
+    """Builds the rows and dead letters of one chunk. `numbers` are the line numbers of its `records`; `catalogue` is a
+    fingerprint."""
 
     file: str
     numbers: Rows
@@ -69,7 +70,7 @@ class ColumnRows:
     records: RecordColumns
 
     def block(self, matched: MatchedRows, layout: TableLayout, payload: PayloadColumns) -> RowBlock:
-        """The certain rows, with the columns of the layout, which all their definitions share."""
+        """The rows that are certain, in the layout that all their definitions share."""
         messages, run = matched.messages, slice(matched.start, matched.stop)
         provenance, timely = messages.once("provenance", lambda: self._provenance(messages))
         attributes, exact = _attributes(matched, layout)
@@ -82,7 +83,8 @@ class ColumnRows:
         return block if certain.all() else block.only(certain)
 
     def unexpected(self, messages: MessageColumns, finder: NearMissFinder, raw: RawRecords) -> DeadLetterBlock:
-        """The dead letters of messages that match no definition."""
+        """The dead letters of messages that match no definition. Messages that the reference must compare are left
+        out."""
         near = finder.find(messages)
         messages = messages.take(near.rows)
         reasons = {
@@ -96,7 +98,8 @@ class ColumnRows:
         )
 
     def invalid(self, invalid: Sequence[InvalidPayload], xids: Sequence[str], raw: RawRecords) -> DeadLetterBlock:
-        """The dead letters of messages of one protocol and mode. `xids` are those of the definitions, by number."""
+        """The dead letters of messages with invalid payloads, all of one protocol and mode. `xids` has the XID of each
+        definition, by number."""
         messages = invalid[0].matched.messages.take(np.array([payload.row for payload in invalid], np.int64))
         outcomes = [payload.outcome for payload in invalid]
         reasons = {
@@ -111,7 +114,7 @@ class ColumnRows:
         )
 
     def _dead_letters(self, messages: MessageColumns, reasons: dict[str, pa.Array], raw: RawRecords) -> pa.Table:
-        """The dead letters of messages. `reasons` are the columns that say why."""
+        """The dead letters of messages. `reasons` has the columns that explain them."""
         provenance, _ = self._provenance(messages)
         columns = {
             **{name: provenance[name] for name in ("_file", "_line", "_index", "_catalogue")},

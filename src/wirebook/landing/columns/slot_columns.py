@@ -60,8 +60,8 @@ def codes_of(encoded: pa.DictionaryArray) -> Rows:
 
 
 def ragged(sizes: Sequence[int] | Rows, chosen: Rows) -> tuple[Rows, Rows]:
-    """The positions of the items of the lists `chosen`, and the size of each of these lists. All lists, which have
-    `sizes`, are stored one after the other."""
+    """For lists of these `sizes` that are stored one after the other: the positions of the items of the lists `chosen`,
+    and the size of each of these lists."""
     all_sizes = np.array(sizes, np.int64)
     starts, counts = np.cumsum(all_sizes) - all_sizes, all_sizes[chosen]
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -69,7 +69,7 @@ def ragged(sizes: Sequence[int] | Rows, chosen: Rows) -> tuple[Rows, Rows]:
 
 
 def distinct(values: Sequence[H], numbers: Rows | None = None) -> tuple[list[H], Rows]:
-    """The distinct values, and for each value its position among them; with `numbers`, for each of the values at these
+    """The distinct values, and the position among them of each value; with `numbers`, of each of the values at these
     positions."""
     known: dict[H, int] = {}
     codes = np.array([known.setdefault(value, len(known)) for value in values], np.int64)
@@ -155,7 +155,7 @@ class RepeatedColumns:
         return np.bincount(self._owners, minlength=self.length) > 0
 
     def trimmed(self) -> RepeatedColumns:
-        """The same pairs, their values without surrounding blanks."""
+        """The same pairs, with values stripped of surrounding blanks."""
         copied = copy(self)
         copied._values, copied._columns = pc.ascii_trim(self._values, " \t"), {}
         return copied
@@ -180,7 +180,7 @@ class RepeatedColumns:
 
 
 def is_plain(text: pa.StringArray, but: bytes = b"") -> bool:
-    """Whether the whole column has only printable ASCII characters, without those of `but`.
+    """Whether all values of a column have only printable ASCII characters, and none of those in `but`.
 
     Cost: one pass over its bytes.
     """

@@ -1,4 +1,4 @@
-"""Columns of strings or bytes, as any writer makes them, as texts."""
+"""Converts columns of strings or bytes, in any type that a Parquet writer may use, to string columns."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ def is_strings_or_bytes(type_: pa.DataType) -> bool:
 
 
 def without_dictionary(column: pa.Array) -> pa.Array:
-    """The values of a column that may be encoded with a dictionary."""
+    """The column, decoded if it is dictionary-encoded."""
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def as_texts(column: pa.Array) -> tuple[pa.StringArray, Mask]:
-    """A column of strings or bytes as strings, and a mask of the values that are neither or not valid UTF-8 (null).
+    """A column of strings or bytes as strings, and a mask of the values that become null because they are neither, or
+    not valid UTF-8.
 
-    A writer may have put any bytes into a column of strings.
+    Even a column of strings can have invalid UTF-8: writers need not check it.
     """
     if not is_strings_or_bytes(column.type):
         return pa.nulls(len(column), pa.string()), mask_of(column.is_valid())

@@ -1,8 +1,8 @@
 """Classes of values of a slot that definitions treat alike, so that near misses are found once for each class.
 
 A value such as a topic is a path of segments. Definitions name some of the segments; any other segment can only be the
-value of a placeholder. Values that differ in such segments alone match the same templates and literals, have the same
-problems and vote for the same definitions, apart from the neighbours in sorted order (`ValueClasses.positions`).
+value of a placeholder. Values that differ only in such segments match the same templates and literals, have the same
+problems and vote for the same definitions, except for the neighbours in sorted order (`ValueClasses.positions`).
 
 Cost: a few vectorised passes over the segments of all values.
 
@@ -30,7 +30,7 @@ ORDINARY: Final = r"^[A-Za-z0-9._~-]+$"
 
 
 class ValueClasses:
-    """The classes of the values of one slot, which `values` describes."""
+    """The classes of the values of one slot. `values` has the values that definitions declare for it."""
 
     def __init__(self, values: SlotValues) -> None:
         self._separator = values.separator
@@ -39,7 +39,7 @@ class ValueClasses:
             if isinstance(literal, tuple):
                 position, segment = literal
                 self._known[position].add(segment)
-        self._known_columns = {  # of ASCII: texts with lone surrogates have no Arrow form
+        self._known_columns = {  # only ASCII: Arrow cannot store lone surrogates
             position: pa.array([segment for segment in segments if segment.isascii()], pa.string())
             for position, segments in self._known.items()
         }
@@ -67,7 +67,7 @@ class ValueClasses:
         return all(segment in self._known.get(position, ()) for position, segment in segments)
 
     def reduce(self, texts: pa.StringArray) -> pa.StringArray:
-        """Replace each value by one that represents its class; one whose class is not known stays as it is."""
+        """Replace each value by the representative of its class. A value without a known class is not changed."""
         cut = pc.split_pattern(texts, self._separator)
         segments, offsets = cut.flatten(), cut.offsets.to_numpy() - cut.offsets[0].as_py()
         starts, counts = offsets[:-1], np.diff(offsets)
@@ -92,5 +92,5 @@ class ValueClasses:
 
 
 def _bytes_of(texts: Iterable[str]) -> pa.BinaryArray:
-    """The texts, which may have lone surrogates, as UTF-8, whose order is that of code points."""
+    """The texts as UTF-8, which sorts in the order of code points. Lone surrogates are encoded, too."""
     return pa.array([text.encode("utf-8", "surrogatepass") for text in texts], pa.binary())

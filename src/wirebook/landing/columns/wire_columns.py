@@ -1,4 +1,4 @@
-"""Splits the records of one protocol into attributes, slots and data: what `wirebook.bindings` does for one record.
+"""Splits the records of one protocol into attributes, slots and data, as `wirebook.bindings` does for one record.
 
 Only plain messages are handled. A row that a column cannot decide is `doubtful`.
 
@@ -146,8 +146,8 @@ def _path(fields: RecordFields) -> SlotColumn:
 
 
 def _prefixed(pairs: RepeatedColumns, prefixes: tuple[str, ...]) -> tuple[dict[str, SlotColumn], Mask]:
-    """The attributes whose names have a prefix; doubtful if a name is not a valid attribute name, or both prefixes
-    occur."""
+    """The attributes whose names begin with one of the prefixes. A message is doubtful if such a name is not a valid
+    attribute name, or if both prefixes occur."""
     attributes: dict[str, SlotColumn] = {}
     doubtful = np.zeros(pairs.length, bool)
     spelled = {prefix: np.zeros(pairs.length, bool) for prefix in prefixes}

@@ -1,4 +1,4 @@
-"""Checks of the results of all tasks of a batch, before it may be committed: no message is lost. All pure.
+"""Checks that a batch loses no message, from the results of all its tasks, before the commit. All pure.
 
 Spec: docs/land.md#what-is-promised
 """
@@ -17,7 +17,7 @@ __all__ = ["check_conservation", "check_replayed"]
 
 
 def check_conservation(results: Iterable[TaskResult], written: Mapping[str, int]) -> None:
-    """Check that the number of messages read equals the number of rows written, table by table.
+    """Check that the number of messages read equals the number of rows written, in total and for each table.
 
     Raises: not-conserved
     """

@@ -1,6 +1,7 @@
-"""Reads dead letters as records again, and lands those that match the corrected catalogue.
+"""Reads dead letters back as records, and lands those that match the corrected catalogue.
 
-A dead letter keeps its place (file, line, index). If its record is a batch of events, only its own index counts.
+A dead letter keeps its place in the source (file, line, index). If its record is a batch of events, only the event at
+its index lands.
 
 Spec: docs/land.md#replay; docs/decisions/0058
 """
@@ -44,13 +45,13 @@ class MessageTwice(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReplaySelection:
-    """What the tasks of a replay share.
+    """Selects the dead letters of a replay. All of its tasks share it.
 
-    Shape: `codes` and `definitions` select dead letters (empty: all). `resolved` are the files that list dead letters
-    which have landed since. `events` are source files that hold events, `captures` those that hold captures (None: all
-    others); the records of any other source are told by their content. `file` is the name of the
-    column `_file` in the table format. `deleted` has the positions of rows that are no longer in the table, by name of
-    file.
+    Shape: `codes` and `definitions` select dead letters (empty: all). `resolved` are the files that list the dead
+    letters that earlier replays have landed. `events` are the source files that contain events, `captures` those that
+    contain captures (None: all others). The records of sources in neither are classified by their content. `file` is
+    the name of the column `_file` in the table format. `deleted` maps file names to the positions of rows that have
+    been deleted from the table.
     """
 
     codes: Set[str]
@@ -66,8 +67,9 @@ class ReplaySelection:
 class DeadLetterRecords:
     """Dead letters of one file type and the records that they came from.
 
-    Shape: `chunk` has each record once, numbered from 1. `dead_letters` has the place of each dead letter. `keys` are
-    their (record, index) pairs in ascending order. `size` is their approximate size in bytes.
+    Shape: `chunk` has each record once, numbered from 1. `dead_letters` has the place of each dead letter. `keys` has
+    the (record number, index) pair of each, packed into one number, in ascending order. `size` is the approximate size
+    of the records in bytes.
     """
 
     chunk: Chunk
@@ -76,7 +78,8 @@ class DeadLetterRecords:
     size: int
 
     def places_of(self, rows: pa.Table) -> tuple[Mask, Numbers]:
-        """A mask of the rows that are dead letters of this block, and the position of each of these dead letters."""
+        """A mask of the `rows` that belong to these dead letters, and for each of them its position in
+        `dead_letters`."""
         keys = _key(_numbers(rows, "_line"), _numbers(rows, "_index"))
         places = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
         is_here = self.keys[places] == keys if len(self.keys) else np.zeros(len(keys), np.bool_)
@@ -166,7 +169,7 @@ def _has_code(table: pa.Table, codes: Any) -> Mask:
 
 
 def _any_of(lists: pa.ListArray, member: str, values: Any) -> Mask:
-    """A mask of the lists of structs that have an item whose `member` is among `values`."""
+    """A mask of the lists that contain a struct whose `member` is one of `values`."""
     mask: Mask = np.zeros(len(lists), np.bool_)
     hits = pc.is_in(pc.struct_field(pc.list_flatten(lists), member), pa.array(sorted(values), pa.string()))
     mask[pc.list_parent_indices(lists).filter(hits).to_numpy()] = True
@@ -174,7 +177,7 @@ def _any_of(lists: pa.ListArray, member: str, values: Any) -> Mask:
 
 
 def _is_open(table: pa.Table, selection: ReplaySelection) -> Mask:
-    """A mask of the dead letters that have not landed since."""
+    """A mask of the dead letters that no earlier replay has landed."""
     is_open = np.ones(len(table), np.bool_)
     if selection.resolved:
         landed = _landed_messages(selection.resolved, selection.file)
@@ -186,10 +189,10 @@ def _is_open(table: pa.Table, selection: ReplaySelection) -> Mask:
 
 
 class LandedMessages(NamedTuple):
-    """Messages of one file.
+    """A set of messages of one source file, each identified by line and index.
 
-    Shape: `lines` are distinct and ascending; `keys` are the (position of the line in `lines`, index) pairs, ascending,
-    each as one number: the position times `width` and the index.
+    Shape: `lines` are distinct and ascending. `keys` are ascending; the key of a message is the position of its line in
+    `lines` times `width`, plus its index.
     """
 
     lines: Numbers
@@ -203,7 +206,7 @@ class LandedMessages(NamedTuple):
         return cls(distinct, np.sort(positions * width + indexes), width)
 
     def contain(self, lines: Numbers, indexes: Numbers) -> Mask:
-        """A mask of the messages that are among these."""
+        """A mask of the messages that are in this set."""
         positions = np.minimum(np.searchsorted(self.lines, lines), len(self.lines) - 1)
         keys = positions * self.width + indexes
         at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
@@ -213,7 +216,7 @@ class LandedMessages(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _landed_messages(files: tuple[Location, ...], file_column: str) -> dict[str, LandedMessages]:
-    """The messages in files of the table `resolved`, by the file that they came from. Read once per process."""
+    """The messages listed in files of the table `resolved`, by source file. Cached: a process reads them once."""
     columns = [file_column, *PLACE[1:]]
     read = (pq.read_table(parquet_source(file), columns=columns, partitioning=None) for file in files)
     table = pa.concat_tables([part.select(columns).rename_columns(PLACE) for part in read])
@@ -222,7 +225,7 @@ def _landed_messages(files: tuple[Location, ...], file_column: str) -> dict[str,
 
 
 def _rows_by_file(table: pa.Table) -> Iterator[tuple[str, Numbers]]:
-    """The rows of each file of the messages."""
+    """The source files in a table of messages, each with the positions of its rows."""
     encoded = table["_file"].combine_chunks().cast(pa.string()).dictionary_encode()
     codes = encoded.indices.to_numpy()
     order = np.argsort(codes, kind="stable")
@@ -235,10 +238,10 @@ def _rows_by_file(table: pa.Table) -> Iterator[tuple[str, Numbers]]:
 
 
 def resolve(engine: Engine, records: DeadLetterRecords, catalogue: str, file_column: str = "_file") -> Landed:
-    """Land the dead letters that the engine accepts: rows for their tables and for `resolved`.
+    """Land the dead letters that the engine now accepts: return rows for their tables and for `resolved`.
 
-    No dead letters are returned, because they exist already. `read` counts the dead letters; `file_column` is the name
-    of `_file` in the rows of the engine.
+    The result contains no dead letters, because they exist already; its `read` counts all dead letters in `records`.
+    `file_column` is the name of `_file` in the rows of the engine.
 
     Raises: MessageTwice
     """
@@ -269,7 +272,7 @@ def resolve(engine: Engine, records: DeadLetterRecords, catalogue: str, file_col
 
 
 def _put_back(rows: pa.Table, dead_letters: pa.Table) -> pa.Table:
-    """The rows with the file and line of their dead letters."""
+    """Set the file and line of rows to those of their dead letters."""
     for name in dead_letters.column_names[:2]:
         at = rows.schema.get_field_index(name)
         rows = rows.set_column(at, rows.schema.field(at), dead_letters[name])
@@ -283,7 +286,7 @@ def _resolved_rows(dead_letters: pa.Table, table: str, definition: str | None, c
 
 
 def _still_dead(dead: pa.Table, records: DeadLetterRecords) -> tuple[Counter[str], Counter[str]]:
-    """Outcomes and problem codes of the dead letters that do not land; each code counts once per dead letter."""
+    """Count outcomes and problem codes of the dead letters that still do not land; a code counts once for each."""
     dead = dead.filter(pa.array(records.places_of(dead)[0]))
     problems = dead["problems"].combine_chunks()
     codes = pc.struct_field(pc.list_flatten(problems), "code").to_pylist()

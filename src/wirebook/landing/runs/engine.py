@@ -1,8 +1,8 @@
-"""The engine: takes chunks of records and returns rows of typed tables and dead letters.
+"""The engine: turns chunks of records into rows of typed tables and dead letters.
 
-Two paths give the same result. The column path splits, matches, validates and decodes whole batches without running
-Python for single messages. Messages that it cannot decide with certainty go to the reference (`wirebook.catalog`,
-`tables.reference_rows`), one by one.
+Two paths produce the same result. The column path splits, matches, validates and decodes whole batches without running
+Python code for each message. The reference path (`wirebook.catalog`, `tables.reference_rows`) processes one message at
+a time; it gets the messages that the column path cannot decide with certainty.
 
 Spec: docs/semantics.md#one-meaning-two-engines; docs/land.md
 """
@@ -59,15 +59,15 @@ from wirebook.problems import Problem
 from wirebook.schema import CompiledSchema, Unsupported
 
 MAX_FINDERS: Final = 64
-"""How many kinds of messages, by endpoint, protocol and mode, have a finder of near misses at the same time."""
+"""Maximum number of cached near-miss finders. Each serves the messages of one endpoint, protocol and mode."""
 DEFERRED_SHARE: Final = 8
-"""Deferred records are matched twice: at most one of so many is deferred."""
+"""At most one in this many messages is deferred, because deferred messages are matched twice."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """Collects the rows of a `Landed`: `rows` and `dead` from the reference, `blocks` and `dead_blocks` from the column
-    path. Tables have the XIDs of their definitions as names."""
+    """Collects the rows of a `Landed`: `rows` and `dead` from the reference path, `blocks` and `dead_blocks` from the
+    column path. Table names are the XIDs of definitions."""
 
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     blocks: list[TableBlock] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Tally:
         self.read += len(block.rows)
 
     def landed(self, layout: Callable[[str], TableLayout], info: Mapping[str, TableInfo]) -> Landed:
-        """Everything that was added. `layout` returns that of a table."""
+        """Everything that was added. `layout` returns the layout of a table."""
         from_reference = [
             TableBlock.of(name, pa.Table.from_pylist(rows, schema=layout(name).schema))
             for name, rows in self.rows.items()
@@ -111,10 +111,11 @@ class Tally:
 
 
 class CatalogueEngine:
-    """Lands chunks by one catalogue. The name of a table is the XID of its definition; a target has other names.
+    """Lands chunks with one catalogue: each message becomes a row in the table of its definition, or a dead letter.
 
-    `endpoint` overrides the endpoints in records. The reference does all the work if `columns` is False, or if match
-    options are set that the column path does not support.
+    Table names are the XIDs of definitions; `EvolvingEngine` replaces them with the names in the target. `endpoint`
+    overrides the endpoints in records. Only the reference path is used if `columns` is False, or if match options are
+    set that the column path does not support.
     """
 
     def __init__(self, catalog: Catalog, *, endpoint: str | None = None, columns: bool = True) -> None:
@@ -122,7 +123,7 @@ class CatalogueEngine:
         self.endpoint = endpoint
         self.columns = columns and replace(catalog.options, confluent_prefix=False) == DEFAULT_OPTIONS
         self._layouts: dict[str, TableLayout] = {}
-        self._table_names: dict[int, str] = {}  # by number of a definition
+        self._table_names: dict[int, str] = {}  # by definition number
         self._info: dict[str, TableInfo] = {}
         self._layouts_by_key: dict[Any, TableLayout] = {}
         self._finders: dict[tuple[int, str, bool, str | None], NearMissFinder] = {}
@@ -130,9 +131,11 @@ class CatalogueEngine:
         self._candidates: dict[tuple[int, bool], CandidateFinder] = {}
 
     def prepared(self) -> bytes:
-        """The engine with its definitions compiled, for other processes that run the same version of Wirebook. To be
-        called before the engine lands anything. What needs all definitions is part of it, because the other processes
-        read only those of their messages."""
+        """Serialise the engine with its compiled definitions, for processes that run the same version of Wirebook.
+
+        Call this before the engine lands anything. The result includes everything that is derived from all definitions,
+        because the other processes load only the definitions of their messages.
+        """
         selector = self.catalog.selector
         _ = self.extensions, selector.event_types.constants, selector.event_types.by_type
         scope = selector.default_scope if self.endpoint is None else selector.scopes[self.endpoint]
@@ -141,7 +144,8 @@ class CatalogueEngine:
 
     @staticmethod
     def restored(prepared: bytes) -> CatalogueEngine:
-        """The engine of which these are the bytes. Read only bytes that come from this program: they can run code."""
+        """Restore an engine from the result of `prepared`. Pass only bytes from this program: unpickling can run
+        code."""
         engine: CatalogueEngine
         engine, scope, patterns = pickle.loads(zlib.decompress(prepared))  # noqa: S301
         engine._compiled = {} if patterns is None else {(id(scope), True): patterns}
@@ -149,24 +153,24 @@ class CatalogueEngine:
 
     @cached_property
     def extensions(self) -> frozenset[str]:
-        """The attributes that at least one definition names."""
+        """The envelope attributes that at least one definition names."""
         definitions = self.catalog.definitions.values()
         return frozenset(c.slot.name for d in definitions for c in d.constraints if c.slot.section == "envelope")
 
     def layout(self, xid: str) -> TableLayout:
-        """The table of a definition. An alias shares the table of its source."""
+        """The table layout of a definition. An alias shares the table of its source definition."""
         if xid not in self._layouts:
             definition = self.catalog.definitions[xid]
             self._layouts[xid] = self._layout(self._owner(definition))
         return self._layouts[xid]
 
     def _describe(self, table: str, layout: TableLayout) -> None:
-        """Make a table with these columns known to those that read the results of this engine."""
+        """Add a table to the `info` of the results of this engine."""
         if table not in self._info:
             self._info[table] = TableInfo(table, layout.descriptions, bool(layout.attributes))
 
     def _tables_of(self, numbers: Sequence[int], layout: TableLayout) -> tuple[str, ...]:
-        """The tables of definitions, by number, which have the same columns."""
+        """The tables of definitions, given by number, that share a layout."""
         for number in set(numbers).difference(self._table_names):
             definition = self.catalog.selector.definitions[number]
             self._table_names[number] = table = self._owner(definition).xid
@@ -174,7 +178,7 @@ class CatalogueEngine:
         return tuple(map(self._table_names.__getitem__, numbers))
 
     def _owner(self, definition: Definition) -> Definition:
-        """The definition whose table has the messages of a definition: of an alias, its source."""
+        """The definition whose table the messages go to: the source of an alias, else the definition itself."""
         return self.catalog.definitions.get(definition.identity, definition)
 
     def _layout(self, definition: Definition) -> TableLayout:
@@ -185,7 +189,8 @@ class CatalogueEngine:
         return replace(self._layouts_by_key[key], definition=definition.xid)
 
     def outcomes(self, chunk: Chunk) -> Iterator[tuple[MessageOrigin, Outcome | None]]:
-        """Match each message of a chunk by the reference, in order; None for a record without a message."""
+        """Match each message of a chunk with the reference path, in order. The outcome is None for a record without
+        messages."""
         if chunk.problem is not None:
             yield self._problem_outcome(chunk, chunk.problem)
             return
@@ -198,7 +203,8 @@ class CatalogueEngine:
                 yield origin, self.catalog.selector.select(received, self.endpoint)
 
     def land(self, chunk: Chunk, *, may_defer: bool = False) -> Landed:
-        """The rows and dead letters of a chunk; the few records that match no definition are left if it `may_defer`."""
+        """Land a chunk: return its rows and dead letters. With `may_defer`, a few records that match no definition may
+        be returned as `deferred` instead."""
         tally = Tally()
         rest = np.ones(len(chunk), bool)
         for block in self.settled(chunk, tally.deferred if may_defer else None):
@@ -226,11 +232,11 @@ class CatalogueEngine:
     # -- columns ----------------------------------------------------------------------------------------------------
 
     def settled(self, chunk: Chunk, deferred: list[Rows] | None = None) -> Iterator[RowBlock | DeadLetterBlock]:
-        """The messages that the column path decides with certainty: matches in blocks of definitions that share a
-        layout, and dead letters.
+        """Yield the messages that the column path decides with certainty: matches, in blocks of definitions that share
+        a layout, and dead letters.
 
-        With `deferred`, the positions of records that match no definition are added to it instead, if they are few
-        of their kind: dead letters of a handful cost as much as those of thousands.
+        With `deferred`, the positions of records that match no definition are added to it instead if they are few among
+        the messages of their kind: dead letters for a handful of records cost as much as for thousands.
         """
         if not self.columns or chunk.problem is not None or chunk.numbers is None:
             return
@@ -250,7 +256,7 @@ class CatalogueEngine:
     def _matched_blocks(
         self, rows: ColumnRows, matches: Iterator[MatchedRows], raw: RawRecords
     ) -> Iterator[RowBlock | DeadLetterBlock]:
-        """The matches, and the dead letters of those with invalid payloads."""
+        """The rows of the matches, and the dead letters of those with invalid payloads."""
         invalid: list[InvalidPayload] = []
         for run in self._runs(matches):
             messages = run[0].messages
@@ -288,7 +294,7 @@ class CatalogueEngine:
                     yield messages.take(np.flatnonzero(numbers == number)), scope
 
     def _described(self, matched: MatchedRows) -> tuple[TableLayout, CompiledSchema | None]:
-        """The layout and the schema that all definitions of some matches share."""
+        """The table layout and the schema that all definitions in `matched` share."""
         xid = self._xids[matched.numbers[0]]
         return self.layout(xid), self.catalog.schema_of(self.catalog.definitions[xid])
 
@@ -301,7 +307,7 @@ class CatalogueEngine:
         return match_messages(messages, self._candidates[key], patterns, groups)
 
     def _finder(self, messages: MessageColumns, scope: EndpointScope) -> NearMissFinder:
-        """The near misses of a kind of messages, with what it remembers from chunk to chunk."""
+        """The near-miss finder for a kind of messages. Its caches are reused from chunk to chunk."""
         key = (id(scope), messages.protocol, messages.is_cloudevent, messages.mode)
         if key not in self._finders:
             if len(self._finders) >= MAX_FINDERS:
@@ -336,8 +342,8 @@ class CatalogueEngine:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The number of each definition's schema, by XID. Definitions that refer to the same schema share it. Compiles
-        none."""
+        """The number of each definition's schema, by the XID of the definition. Definitions that refer to the same
+        schema share a number. Compiles no schema."""
         numbers: dict[Any, int] = {}
         return {
             definition.xid: numbers.setdefault(schema_key(definition), len(numbers))
@@ -353,12 +359,12 @@ class CatalogueEngine:
         return np.array([self.numbers[xid] for xid in self._xids], np.int64)
 
     def xids_of(self, block: RowBlock) -> pa.StringArray:
-        """The definition of each row."""
+        """The XID of the definition of each row."""
         return pa.array(self._xids, pa.string()).take(pa.array(block.numbers))
 
     def _scopes(self, records: RecordColumns) -> tuple[list[EndpointScope | None], Rows]:
         """The scopes of a chunk and the scope number of each record. The scope is None for an unknown endpoint; the
-        reference reports it."""
+        reference path reports it."""
         selector = self.catalog.selector
         if self.endpoint is not None:
             return [selector.scopes[self.endpoint]], np.zeros(len(records.endpoints), np.int64)
@@ -384,7 +390,7 @@ class CatalogueEngine:
 
 
 def schema_key(definition: Definition) -> tuple[Any, ...] | None:
-    """What a definition says about its schema; None without a schema."""
+    """A key that definitions share if they refer to the same schema; None for a definition without a schema."""
     if not definition.has_schema:
         return None
     reference = {name: definition.attributes.get(name) for name in ("dataschema", "dataschemauri", "dataschemaxid")}
@@ -418,14 +424,14 @@ def _messages(chunk: Chunk) -> Iterator[tuple[int, bytes, tuple[Received, ...]]]
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 MAX_CACHED: Final = 2
-"""How many engines a process keeps."""
+"""Maximum number of entries in each of the caches below."""
 _engines: dict[tuple[bytes, str | None, bool, MatchOptions], CatalogueEngine] = {}
-"""By what they are made from: prepared bytes, or a document."""
+"""Engines by the bytes that they were made from (prepared engine or catalogue document), and their options."""
 _prepared: dict[tuple[str, str | None, MatchOptions], bytes] = {}
 
 
 def _recent(cache: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    """The value of a key, from a cache of those that were used last."""
+    """Return the value of a key from an LRU cache; `make` creates a missing one."""
     value = cache.pop(key) if key in cache else make()
     cache[key] = value
     while len(cache) > MAX_CACHED:
@@ -443,7 +449,7 @@ def engine_for(catalogue: bytes, options: Mapping[str, Any]) -> CatalogueEngine:
     endpoint, columns = options.get("endpoint"), options.get("columns", True)
 
     def make() -> CatalogueEngine:
-        if prepared is not None:  # only in a worker: the driver has the engine itself
+        if prepared is not None:  # only in a worker: the driver has the engine in its cache
             with without_collector():
                 engine = CatalogueEngine.restored(prepared)
             freeze(after_collecting=len(_engines) == MAX_CACHED)
@@ -456,8 +462,8 @@ def engine_for(catalogue: bytes, options: Mapping[str, Any]) -> CatalogueEngine:
 
 
 def prepared_engine(catalog: Catalog, endpoint: str | None) -> bytes:
-    """The engine of a catalogue for all workers, so that each need not compile it. Cached, with the engine for tasks in
-    this process."""
+    """The serialised engine of a catalogue, so that workers need not compile it. Cached, and so is the engine itself,
+    for tasks in this process."""
 
     def make() -> bytes:
         with without_collector():

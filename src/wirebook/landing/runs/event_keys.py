@@ -1,7 +1,8 @@
-"""Keys of events: what identifies an event, `source` and `id`, in 12 bytes, and the second at which it was received.
+"""Keys of events, for finding repeats: a 12-byte digest of `source` and `id`, which identify an event, and the time of
+receipt in seconds.
 
-Two events with the same key are the same event. Among a billion events, the probability that any two different ones
-have the same key is 6e-12.
+Events with the same digest are treated as the same event. Among a billion events, the probability that any two
+different ones have the same digest is 6e-12.
 
 Spec: docs/how-to/deduplicate.md; docs/decisions/0209
 """
@@ -38,17 +39,17 @@ Words = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
 MERGE_RATIO = 4
-"""An index merges its last part with a new one unless it is more than so many times as long."""
+"""An index merges its last part with a new one unless the last part is more than this many times as long."""
 _loaded: dict[Location, EventKeys] = {}
-"""The keys that `load_keys` has returned last, by file."""
+"""The keys that the last call of `load_keys` returned, by file."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventKeys:
     """The keys of some events.
 
-    Shape: `high` has the first 8 bytes of each digest; `rest` has the other 4, and in its lower half the second since
-    1970.
+    Shape: `high` has the first 8 bytes of each digest. The upper half of `rest` has the other 4 bytes; the lower half
+    has the time of receipt in seconds since 1970.
     """
 
     high: Words
@@ -65,7 +66,7 @@ class EventKeys:
 
     @staticmethod
     def from_words(words: Words) -> EventKeys:
-        """The keys in a file."""
+        """The keys in the content of a file that `to_bytes` has encoded."""
         return EventKeys(words[: len(words) // 2], words[len(words) // 2 :])
 
     def to_bytes(self) -> bytes:
@@ -96,9 +97,9 @@ class EventKeys:
         return EventKeys(high[order], np.concatenate([keys.rest for keys in every])[order])
 
     def find(self, keys: EventKeys, window: int) -> Mask:
-        """A mask of the `keys` whose event is among these, which are sorted, received at most `window` seconds before
-        or after."""
-        order = np.argsort(keys.high)  # neighbours share the memory that they search
+        """A mask of the `keys` whose event is in this collection with a time of receipt at most `window` seconds
+        earlier or later. This collection must be sorted by `high`."""
+        order = np.argsort(keys.high)  # consecutive searches then read the same memory
         needles = keys.high[order]
         first = np.searchsorted(self.high, needles, "left")
         counts = np.searchsorted(self.high, needles, "right") - first
@@ -116,7 +117,8 @@ class EventKeys:
 
 
 class EventIndex:
-    """Keys that grow, in sorted parts whose lengths fall geometrically."""
+    """A growing collection of keys, in sorted parts of geometrically decreasing length, as in a log-structured merge
+    tree."""
 
     def __init__(self) -> None:
         self._parts: list[EventKeys] = []
@@ -143,11 +145,11 @@ def find_in(parts: list[EventKeys], keys: EventKeys, window: int) -> Mask:
 
 
 def first_of_each(keys: EventKeys, window: int) -> Mask:
-    """A mask of the events to keep: an event is dropped if an equal one was kept before it that was received at most
-    `window` seconds away."""
+    """A mask of the events to keep. An event is dropped if an equal event precedes it, is kept, and was received at
+    most `window` seconds earlier or later."""
     kept = np.ones(len(keys), np.bool_)
     for rows in same_events(keys):
-        seconds: list[int] = []  # of those that are kept, ascending
+        seconds: list[int] = []  # of the kept events, ascending
         for row, second in zip(rows.tolist(), keys.take(rows).seconds.tolist(), strict=True):
             at = bisect(seconds, second)
             kept[row] = all(abs(second - other) > window for other in seconds[max(at - 1, 0) : at + 1])
@@ -169,7 +171,7 @@ def same_events(keys: EventKeys) -> list[Numbers]:
 
 
 def load_keys(files: tuple[Location, ...]) -> list[EventKeys]:
-    """The keys in files that are never replaced. Each process reads an object once.
+    """Load the keys in files. They are cached, because these files are never replaced.
 
     Raises: broken-target, store-failed
     """
@@ -182,7 +184,7 @@ def load_keys(files: tuple[Location, ...]) -> list[EventKeys]:
 
 
 def read_keys(file: Location) -> EventKeys:
-    """The keys in a file. One in a folder is mapped into memory, which all processes of a machine share.
+    """Read the keys in a file. A local file is memory-mapped, so that all processes of a machine share the memory.
 
     Raises: broken-target, store-failed
     """

@@ -1,4 +1,4 @@
-"""Batches of files: run their tasks, leave out files that have changed meanwhile, and keep the ledger.
+"""Batches of files: run their tasks, leave out files that have changed since planning, and update the ledger.
 
 Spec: docs/land.md#messages-lines-files
 """
@@ -30,8 +30,9 @@ __all__ = ["FileBatches"]
 class FileBatches:
     """Lands batches of files.
 
-    Shape: `scans` are those by which the batches were planned, by file. `ledger` says how far each file has landed, or
-    would have landed in a dry run. `stopped` are files of which later batches must land nothing.
+    Shape: `scans` has the scan that each file was planned from, by file. `ledger` has the landed part of each file, or
+    in a dry run the part that would have landed. `stopped` are files that have changed or are damaged, so that later
+    batches must land nothing from them.
     """
 
     def __init__(self, run: Run, scans: dict[str, Scan]) -> None:
@@ -40,8 +41,8 @@ class FileBatches:
         self._run, self._scans = run, scans
 
     def land(self, batch: RunningBatch) -> None:
-        """Run the tasks of a batch, check the results, commit. Files that changed are left out and the rest is read
-        again.
+        """Run the tasks of a batch, check the results, and commit. If files have changed, the tasks run again without
+        them.
 
         Raises: not-shared, not-conserved, and those of tasks
         """
@@ -66,7 +67,8 @@ class FileBatches:
         self._run.report.problems += unfinished_line_problems(results)
 
     def _without_changed(self, tasks: Tasks, entries: Mapping[str, LedgerEntry], why: dict[str, str]) -> Tasks:
-        """The tasks without the files in `why` and without files that were written to since they were planned."""
+        """The tasks without changed files, which are reported: those in `why`, which maps files to reasons, and those
+        that were written to since they were planned."""
         for name in {split.file for task in tasks for split in task} - why.keys():
             if not self._is_as_planned(entries[name]):
                 why[name] = "it was written to during the run"
@@ -83,7 +85,7 @@ class FileBatches:
         scan = self._scans.get(entry.file)
         if scan is None:
             return False
-        if scan.version is not None:  # the workers read this version alone
+        if scan.version is not None:  # the workers read only this version
             return scan.digest == entry.digest
         try:
             if identity_of(scan.file.path) != scan.identity:

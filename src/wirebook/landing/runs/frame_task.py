@@ -22,8 +22,9 @@ __all__ = ["FrameInput", "run_frame_task"]
 class FrameInput:
     """The rows of a DataFrame as messages.
 
-    Shape: rows are identified by the columns of `identity`, else by Kafka's offsets, else only within their batch: then
-    their file is `name` with the number of the partition. `landed` has the rows that the target has already.
+    Shape: rows are identified by the columns of `identity`, else by their Kafka offsets. Without either, `name` is set:
+    the file of a row is then `name` and the number of its partition, and its line is its position in the partition.
+    `landed` has the rows that are already in the target.
     """
 
     columns: InputColumns
@@ -34,7 +35,8 @@ class FrameInput:
 
 
 def run_frame_task(job: Job, source: FrameInput, batches: Iterable[pa.RecordBatch], number: int) -> TaskResult:
-    """Land the rows of partition `number`, except those that have landed. Errors of `batches` are raised."""
+    """Land the rows of partition `number`, except those that have already landed. Errors that `batches` raises are
+    propagated; any other error becomes the fault of the result."""
     task = FrameTask(job, source, number)
     for batch in batches:
         fault = guarded(task.task, partial(task.land, batch))
@@ -44,7 +46,7 @@ def run_frame_task(job: Job, source: FrameInput, batches: Iterable[pa.RecordBatc
 
 
 class FrameTask:
-    """A running task of a DataFrame, and the rows that it has landed or skipped."""
+    """A running task of a DataFrame. It tracks the rows that it has landed or skipped."""
 
     def __init__(self, job: Job, source: FrameInput, number: int) -> None:
         self.task = Task(job, number)
@@ -72,7 +74,7 @@ class FrameTask:
                     self.task.add(chunk)
 
     def _identified(self, batch: pa.RecordBatch) -> Iterator[tuple[str, Numbers, pa.RecordBatch]]:
-        """The rows of a batch by file, with their lines."""
+        """The files of a batch, each with its line numbers and rows."""
         if self._source.name is not None:
             first = self._rows + 1
             self._rows += len(batch)
@@ -84,5 +86,5 @@ class FrameTask:
             raise TaskError("frame-identity", str(error)) from error
 
     def finish(self) -> TaskResult:
-        """Write the staged rows; returns the summary of the task."""
+        """Write the staged rows and return the summary of the task."""
         return self.task.finish([], offsets=self._offsets, skipped=self._skipped)

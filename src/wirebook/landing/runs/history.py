@@ -1,4 +1,4 @@
-"""The history of a target: what its committed batches say together.
+"""The history of a target: the aggregate of the manifests of all committed batches.
 
 Spec: docs/land.md#the-target-folder; docs/decisions/0214
 """
@@ -17,14 +17,14 @@ __all__ = ["History"]
 
 
 class History(msgspec.Struct, kw_only=True):
-    """What the committed batches of a target say together.
+    """The aggregate of the manifests of all committed batches. `add` must be called in batch order.
 
-    Shape: `numbers` are those of the batches; `format` is None if they have no files. `read` counts the messages,
-    without those of replays, `rows` the rows of each table, and `late` as in `Manifest`. `with_files` are tables with
-    files of their own; `staged` has the staged rows of each table. `frames` has the numbers of the landed batches of
-    each streaming query; `has_frames` says whether any DataFrame has landed, and `offsets` are the identified rows of
-    those. `read_up_to` has the last line of each file, by streaming query whose batches are whole. `table_settings` are
-    the last. `seen` are the events that are remembered.
+    Shape: `numbers` are the batch numbers. `format` is None if no batch has files. `read` counts messages, without
+    those of replays; `rows` counts rows by table; `late` is as in `Manifest`. `table_settings` are the latest.
+    `with_files` are the tables with files of their own; `staged` counts the staged rows by table. `has_frames` is true
+    if any DataFrame has landed. `frames` has the numbers of the landed batches of each streaming query. `offsets` has
+    the landed rows of DataFrames with identified rows. `read_up_to` has the last line read of each file, for each
+    streaming query with `is_whole` batches. `seen` are the events that the target remembers, to find repeats.
     """
 
     numbers: list[Interval] = []
@@ -54,7 +54,7 @@ class History(msgspec.Struct, kw_only=True):
         return any(first <= frame.batch_id <= last for first, last in self.frames.get(frame.query, ()))
 
     def add(self, manifest: Manifest) -> None:
-        """Add the batch that follows the last."""
+        """Add the next batch."""
         _add_number(self.numbers, manifest.batch)
         self.format = self.format or (manifest.format if manifest.files else None)
         self.read += 0 if manifest.is_replay else manifest.read
@@ -78,8 +78,8 @@ class History(msgspec.Struct, kw_only=True):
                 self._fill(manifest.frame.query, file, intervals)
 
     def _fill(self, query: str, file: str, intervals: list[Interval]) -> None:
-        """Close the gaps within and before what a query has read: Kafka's transactions leave one each, and a topic that
-        is compacted many, so that a stream would know more and more intervals."""
+        """Close the gaps between the lines that a query has read. Each Kafka transaction leaves a gap, and a compacted
+        topic has many, so the number of intervals would otherwise grow without bound."""
         read_up_to = self.read_up_to.setdefault(query, {})
         first, last = intervals[0][0], intervals[-1][1]
         fill_offsets(self.offsets, file, min(first, read_up_to.get(file, first)), last)

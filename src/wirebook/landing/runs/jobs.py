@@ -1,6 +1,6 @@
-"""The job of a batch: what its tasks share, by what was pinned and by what has landed before.
+"""Creates the job of a batch, which its tasks share, from the begin record of the batch and the history of the target.
 
-A job is the same each time its batch is run, because nothing is committed in between.
+The job is the same each time the batch runs, because nothing is committed in between.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["job_of"]
 
 
 def job_of(run: Run, pending: PendingBatch, catalogue: Catalogue, decision: bytes = b"") -> Job:
-    """The job of a batch that was begun with this catalogue; `decision` as in `RepeatSearch`."""
+    """The job of a batch that was begun with this catalogue; `decision` is as in `RepeatSearch`."""
     has_own_options = pending.options == run.settings.options  # `prepare` compiles for these
     prepared = catalogue.prepare(pending.endpoint) if has_own_options else None
     staging = None if run.settings.dry_run else run.target.staging(pending.batch).absolute()

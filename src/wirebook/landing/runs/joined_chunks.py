@@ -1,4 +1,4 @@
-"""Small chunks that land as one: the engine takes milliseconds for a chunk, however few records it has."""
+"""Joins small chunks so that they land as one: the engine takes milliseconds per chunk, however few records it has."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from wirebook.landing.chunks import BlockTables, Chunk, Landed, Numbers, TableBl
 __all__ = ["ChunkQueue", "JoinedChunks"]
 
 MAX_BYTES = 16 << 20
-"""Bytes of records that land as one; a chunk that has so many lands alone."""
+"""Maximum size in bytes of the records that land as one; a larger chunk lands alone."""
 MAX_RECORDS = 1 << 16
 T = TypeVar("T")
 
 
 class JoinedChunks(Generic[T]):
-    """Chunks that wait to land as one, whose records are numbered from 1. Never empty.
+    """Chunks that land as one chunk, in which records are numbered from 1. Never empty.
 
-    Shape: `results` has what the caller gave with each chunk.
+    Shape: `results` has the caller's value for each chunk.
     """
 
     def __init__(self, first: Chunk, result: T) -> None:
@@ -31,7 +31,8 @@ class JoinedChunks(Generic[T]):
         self._records = len(first)
 
     def accept(self, chunk: Chunk, result: T) -> bool:
-        """Add a chunk, if both are small and have records of the same form."""
+        """Add a chunk, unless the result would be too large or its records have another format. Return whether it was
+        added."""
         first, size = self.chunks[0], self._size + _size_of(chunk)
         is_alike = (
             first.problem is None
@@ -48,7 +49,7 @@ class JoinedChunks(Generic[T]):
         return True
 
     def joined(self) -> Chunk:
-        """All records as one chunk: the only chunk itself, or one without a file."""
+        """All records as one chunk: the chunk itself if there is only one, else a chunk without a file name."""
         first = self.chunks[0]
         if len(self.chunks) == 1:
             return first
@@ -60,7 +61,8 @@ class JoinedChunks(Generic[T]):
         return Chunk("", first.file_type, None, numbers, rows.combine_chunks().to_batches()[0])
 
     def restored(self, landed: Landed, file_column: str) -> tuple[Landed, list[int]]:
-        """What the joined chunk became, with the file and line of each record; and the messages of each chunk.
+        """Restore the original file and line of each record in the result of the joined chunk. Return the result, and
+        the number of messages of each chunk.
 
         `file_column` is the name of the column ``_file`` in the rows.
         """
@@ -89,7 +91,8 @@ class JoinedChunks(Generic[T]):
         return restored, messages.tolist()
 
     def only(self, places: Numbers) -> Iterator[tuple[Chunk, T]]:
-        """The chunks that have records at some places among all, each with only these, and what was given with it."""
+        """The chunks with records at `places`, which are positions in the joined chunk: each with only these records,
+        and with the caller's value."""
         starts = np.cumsum([0, *map(len, self.chunks)])
         chunk_of = np.searchsorted(starts, places, side="right") - 1
         for number in np.unique(chunk_of).tolist():
@@ -110,14 +113,14 @@ class ChunkQueue(Generic[T]):
         return self._joined is None
 
     def add(self, chunk: Chunk, result: T) -> JoinedChunks[T] | None:
-        """Add a chunk; returns the chunks before it, which have to land now, if it cannot land with them."""
+        """Add a chunk. If it cannot land with the chunks in the queue, remove and return them: they must land now."""
         if self._joined is not None and self._joined.accept(chunk, result):
             return None
         before, self._joined = self._joined, JoinedChunks(chunk, result)
         return before
 
     def take(self) -> JoinedChunks[T] | None:
-        """The chunks in the queue, which is empty then; None if it was."""
+        """Remove and return the chunks in the queue; None if it is empty."""
         joined, self._joined = self._joined, None
         return joined
 

@@ -1,4 +1,4 @@
-"""Landing of files, on the driver: plan what is new in a source, and land it batch by batch.
+"""Lands files, on the driver: plan what is new in a source, and land it batch by batch.
 
 The driver handles file names and counts, never messages.
 
@@ -38,10 +38,10 @@ def land_files(
     target: Target,
     scans: dict[str, Scan] | None = None,
 ) -> Report:
-    """Land what is new in `source`. Each batch lands completely or not at all, whenever the run is stopped.
+    """Land what is new in `source`. Each batch lands completely or not at all, even if the run is killed.
 
-    `scans` are those of an earlier run of this process, by file: unchanged files are not read again. They become those
-    of this run.
+    `scans` maps files to the scans of an earlier run of this process, so that unchanged files are not read again. They
+    are replaced by the scans of this run.
 
     Raises: unreadable-file (the source does not exist), target-is-source, format-differs, target-locked,
     unwritable-target, not-conserved
@@ -68,7 +68,7 @@ def _resolved(location: Location) -> Location:
 
 
 def _scanned(files: Sequence[SourceFile], ledger: Ledger, earlier: dict[str, Scan] | None) -> Iterator[Scan]:
-    """The scans of files, which become the `earlier` ones. Files that have not changed are not read."""
+    """Scan the files, except unchanged ones, and replace the contents of `earlier` with these scans."""
     known = dict(_landed_scans(files, ledger))
     if earlier is None:
         yield from scan_files(files, known)
@@ -81,7 +81,7 @@ def _scanned(files: Sequence[SourceFile], ledger: Ledger, earlier: dict[str, Sca
 
 
 def _landed_scans(files: Iterable[SourceFile], ledger: Ledger) -> Iterator[tuple[str, Scan]]:
-    """The scans of files of HDFS that have landed and were not written to since."""
+    """The scans, made without reading, of HDFS files that have landed and have not been written to since."""
     for file in files:
         entry = ledger.get(file.name) if file.modified else None
         if entry and (entry.size, entry.modified) == (file.size, file.modified):
@@ -89,7 +89,7 @@ def _landed_scans(files: Iterable[SourceFile], ledger: Ledger) -> Iterator[tuple
 
 
 def _land_batches(run: Run, plan: Plan) -> Ledger:
-    """Land the planned files batch by batch; returns the ledger afterwards."""
+    """Land the planned files batch by batch, and return the resulting ledger."""
     batches = FileBatches(run, {planned.scan.file.name: planned.scan for planned in plan.files})
     unread = Counter({planned.scan.file.name: len(planned.splits) for planned in plan.files})
     weight = sum(split.weight for planned in plan.files for split in planned.splits)
@@ -108,8 +108,8 @@ def _land_batches(run: Run, plan: Plan) -> Ledger:
 
 
 def _record_copies(run: Run, plan: Plan, ledger: Ledger) -> Ledger:
-    """Give a copy the ledger entry of the file that landed instead; if it grows, its new lines land. Returns the
-    entries of the copies."""
+    """Commit a ledger entry for each copy: that of the file that landed instead. If the copy grows, only its new lines
+    land. Return these entries."""
     copies: dict[str, LedgerEntry] = {}
     for name, (end, original) in plan.copies.items():
         landed = ledger.get(original)
@@ -123,9 +123,9 @@ def _record_copies(run: Run, plan: Plan, ledger: Ledger) -> Ledger:
 
 
 def _incomplete_files(plan: Plan, ledger: Ledger, problems: Iterable[Problem]) -> list[Problem]:
-    """The problems of files that could not be read to their end, by this run or by an earlier one.
+    """The problems of files that this run or an earlier one could not read to their end.
 
-    Files that have changed, as other `problems` say, are left out: nothing of them was to land.
+    Files that `problems` reports as changed are left out, because they must not land.
     """
     changed = {problem.file for problem in problems if problem.code == "source-changed"}
     names = {*plan.incomplete, *plan.copies, *(planned.scan.file.name for planned in plan.files)} - changed
@@ -134,8 +134,8 @@ def _incomplete_files(plan: Plan, ledger: Ledger, problems: Iterable[Problem]) -
 
 
 def _count_files(run: Run, plan: Plan, ledger: Ledger) -> None:
-    """Count the messages that the target had already: those of whole files, and of the first lines of files that
-    grew."""
+    """Count the files, and the messages that were already in the target: those of skipped files and copies, and of the
+    first lines of files that have grown."""
     before = run.ledger_before
     had = [*plan.skipped, *(planned.scan.file.name for planned in plan.files)]
     copied = [ledger[original].messages for _, original in plan.copies.values() if original in ledger]

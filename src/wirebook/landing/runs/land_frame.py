@@ -1,4 +1,4 @@
-"""Landing of a DataFrame, on the driver: run it as one batch, check that no message is lost, commit.
+"""Lands a DataFrame, on the driver: run it as one batch, check that no message is lost, and commit.
 
 Spec: docs/how-to/dataframes.md; docs/land.md#what-is-promised
 """
@@ -26,10 +26,10 @@ FrameRunner = Callable[[Job, FrameInput], list[TaskResult]]
 def land_frame(
     settings: RunSettings, runner: FrameRunner, source: FrameInput, catalogue: Catalogue, target: Target
 ) -> Report:
-    """Land the rows of a DataFrame that have not landed, completely or not at all.
+    """Land the rows of a DataFrame that have not landed yet: all of them, or none.
 
-    A batch of a streaming query that has landed is not read again. Work that commits leave to other threads is not
-    waited for.
+    A batch of a streaming query that has already landed is not read again. Background work of the commit may still be
+    running when this returns; see `Target.wait`.
 
     Raises: format-differs, target-locked, unwritable-target, frame-identity, message-twice, not-conserved
     """
@@ -41,7 +41,7 @@ def land_frame(
             batch = RunningBatch.begin(run, [], frame=source.batch)
             known = replace(source, landed=run.history.offsets)
             results = batch.execute(lambda job: runner(job, known))
-            total_offsets(results)  # a dry run too reports messages that occur twice
+            total_offsets(results)  # so that a dry run also reports messages that occur twice
             batch.commit(results)
             run.report.skipped = sum(result.skipped for result in results)
     return run.report

@@ -1,4 +1,4 @@
-"""The ledger: how far each file has landed, and what a run does with the file as it is now.
+"""The ledger: the landed part of each file, and what a run does with the file in its current state.
 
 `decide` is pure. Its test vectors are in tests/vectors/land/decide.json.
 
@@ -19,16 +19,16 @@ __all__ = ["Decision", "FileState", "LandedContent", "Ledger", "LedgerEntry", "d
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"file_type": "kind"}):
-    """How far one file has landed.
+    """The landed part of one file.
 
-    Shape: the first `size` bytes, with this `digest`, hold the first `lines` lines (Parquet: rows), which gave
-    `messages`. `size` is the size of the file if it is compressed or Parquet, else the bytes that have landed.
-    `complete` is false while more rows or lines of the same bytes are still to land. `problem` is the code of what
-    prevented the rest from being read; a dead letter reports it. `reason` is what the reader said about it; earlier
+    Shape: the first `size` bytes, with this `digest`, contain the first `lines` lines (Parquet: rows), which contain
+    `messages` messages. `size` is the size of the file if it is compressed or Parquet, else the number of landed bytes.
+    `complete` is false while these bytes have more rows or lines to land. `problem` is the code of the problem that
+    prevented the rest from being read; a dead letter reports it. `reason` is the reader's error message; earlier
     versions of Wirebook did not write it. `open_line` is the length of the last line if it landed without a line end.
     `content` is a digest of the landed content of a file with a problem. `same_as` is the file with the same content
-    that landed instead of this one. `modified` is the time, in milliseconds, at which a file of HDFS of which all bytes
-    have landed was last written.
+    that landed instead of this one. `modified` is the modification time, in milliseconds, of an HDFS file whose bytes
+    have all landed.
     """
 
     file: str
@@ -63,12 +63,12 @@ class Decision(StrEnum):
     GROWN = "grown"  # land what follows the lines in the ledger
     SKIP = "skip"  # nothing is new
     UNREADABLE = "unreadable"  # write a dead letter that reports it
-    REPLACED = "replaced"  # the bytes differ: compare the content with what landed of the damaged file
-    CHANGED = "changed"  # report an error; nothing of the file lands
+    REPLACED = "replaced"  # the bytes differ: compare the content with what landed from the damaged file
+    CHANGED = "changed"  # report an error; the file does not land
 
 
 class FileState(NamedTuple):
-    """A file as it is now. `same_start`: its first bytes are still those that the ledger knows."""
+    """The current state of a file. `same_start` is true if its first bytes are still those in its ledger entry."""
 
     size: int
     readable: bool = True
@@ -76,10 +76,11 @@ class FileState(NamedTuple):
 
 
 def decide(known: LedgerEntry | None, state: FileState) -> Decision:
-    """What to do with a file in this `state`, given its ledger entry.
+    """Decide what to do with a file in this `state`, given its ledger entry.
 
-    Rule: an unchanged file is skipped. New lines of a grown file land. The same content under another name is skipped.
-    Any other change is an error, unless nothing of the file has landed.
+    Rule: an unchanged file is skipped. New lines of a grown file land. Any other change is an error, unless nothing of
+    the file has landed, or the file was damaged and may have been repaired. The planner skips a new file whose content
+    has landed under another name.
     """
     if not state.readable:
         is_reported = known is not None and known.problem == "unreadable-file"
@@ -99,5 +100,5 @@ LandedContent = dict[tuple[int, str], str]
 
 
 def landed_content(entries: Iterable[LedgerEntry]) -> LandedContent:
-    """The content of all files of which at least one line has landed."""
+    """The content of all files with at least one landed line."""
     return {(entry.size, entry.digest): entry.same_as or entry.file for entry in entries if entry.lines}

@@ -1,4 +1,4 @@
-"""Runs the tasks of a batch without Spark: one task in this process, several in processes of their own.
+"""Runs the tasks of a batch without Spark: a single task in this process, several tasks in a process each.
 
 python -m wirebook.landing.runs.local_runner    reads a pickled task from standard input and writes its result
 """
@@ -24,12 +24,12 @@ from wirebook.problems import Problem, WirebookError
 __all__ = ["LocalRunner"]
 
 PARENT_SECONDS: Final = 0.5
-"""How often a worker looks whether its parent is there."""
+"""Interval at which a worker checks that its parent is alive."""
 COMMAND = (sys.executable, "-m", "wirebook.landing.runs.local_runner")
 
 
 class LocalRunner:
-    """Runs at most `parallelism` tasks at once; by default as many as there are cores."""
+    """Runs at most `parallelism` tasks at once; by default one per CPU core."""
 
     def __init__(self, parallelism: int | None = None) -> None:
         self.parallelism = parallelism or os.cpu_count() or 1
@@ -47,7 +47,7 @@ class LocalRunner:
 
 
 class _Workers:
-    """The processes that run tasks of a batch, until one of them fails."""
+    """The worker processes of a batch. When one of them fails, the others are killed."""
 
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -63,7 +63,7 @@ class _Workers:
         with self._lock:
             if self._is_stopped:
                 raise InterruptedError
-            # In a group of its own: Ctrl-C is for this process, which may let it finish.
+            # A process group of its own, so that Ctrl-C reaches only this process, which may let the worker finish.
             worker = subprocess.Popen(COMMAND, stdin=pipe, stdout=pipe, process_group=0)  # noqa: S603
             self._running.add(worker)
         with worker:
@@ -73,7 +73,7 @@ class _Workers:
         return _decoded(worker, output)
 
     def stop(self) -> None:
-        """Kill what runs, and start nothing any more."""
+        """Kill the running workers and start no more."""
         with self._lock:
             self._is_stopped = True
             for worker in self._running:
@@ -94,7 +94,7 @@ def _ending(code: int) -> str:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process if its parent has ended: nobody waits for the result any longer."""
+    """Exit when the parent has exited: nobody waits for the result any more."""
     while os.getppid() == parent:
         time.sleep(PARENT_SECONDS)
     os._exit(1)
@@ -107,7 +107,7 @@ def main() -> None:
         job, splits, number = pickle.load(sys.stdin.buffer)  # noqa: S301 (from the process that started this one)
         sys.stdout.buffer.write(msgspec.msgpack.encode(run_task(job, splits, number)))
         sys.stdout.buffer.flush()
-    except (EOFError, BrokenPipeError):  # the parent has ended
+    except (EOFError, BrokenPipeError):  # the parent has exited
         os._exit(1)
 
 

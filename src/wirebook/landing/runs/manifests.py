@@ -1,4 +1,4 @@
-"""The manifest of a batch: what it has landed.
+"""The manifest of a batch: a file that records what the batch landed. Writing it commits the batch.
 
 Spec: docs/land.md#the-target-folder
 """
@@ -25,8 +25,11 @@ __all__ = ["BatchRun", "FrameBatch", "Manifest", "TableEntry", "read_columns"]
 
 
 class FrameBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A DataFrame that lands: the query and the number of a streaming batch, both None for any other. `is_whole`: the
-    batches of the query have all messages of their files, so that lines between theirs have none."""
+    """Identifies a DataFrame: the streaming query and the number of its batch, both None for any other DataFrame.
+
+    `is_whole` is true if the query reads all messages of its files (such as Kafka partitions), so that the gaps between
+    the lines that it reads contain no messages.
+    """
 
     query: str | None = None
     batch_id: int | None = None
@@ -40,8 +43,9 @@ class FrameBatch(msgspec.Struct, frozen=True, kw_only=True):
 class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A table in `tables.json`.
 
-    Shape: `xid` is the XID of its definition, None for the tables in `NO_DEFINITION`. `columns` maps names to types for
-    readers; `arrow` is the serialised Arrow schema as base64. `traits` are what the table has beside columns.
+    Shape: `xid` is the XID of its definition, None for the tables in `NO_DEFINITION`. `columns` maps names to types and
+    is meant for people who read the file; `arrow` is the serialised Arrow schema as base64. `traits` are the other
+    properties of the table, such as its partition.
     """
 
     table: str
@@ -58,7 +62,7 @@ class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def encoded(arrow: bytes) -> str:
-        """A serialised Arrow schema as it stands in `arrow`."""
+        """Encode a serialised Arrow schema for `arrow`."""
         return base64.b64encode(arrow).decode()
 
     @property
@@ -68,7 +72,7 @@ class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def read_columns(arrow: bytes) -> pa.Schema:
-    """A serialised schema. Cached, because many tables have the same columns, and a stream asks for them in each
+    """Deserialise an Arrow schema. Cached, because many tables have the same columns, and a stream needs them in each
     batch."""
     return pa.ipc.read_schema(pa.py_buffer(arrow))
 
@@ -82,12 +86,12 @@ def _described(arrow: bytes) -> tuple[dict[str, str], str]:
 
 
 class BatchRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a batch ran.
+    """Statistics of the execution of a batch.
 
-    Units: `seconds` are those from `started` (UTC) to the commit of the batch; its files enter their tables after that.
-    `bytes_read` and `bytes_written` as in `Report`.
-    Shape: `reasons` counts dead letters by problem code. `name` and `epoch` are those of the catalogue. `unread` are
-    the files and bytes of the source that the run was still to read.
+    Units: `seconds` is the time from `started` (UTC) to the commit of the batch; its files become part of their tables
+    after that. `bytes_read` and `bytes_written` are as in `Report`.
+    Shape: `reasons` counts dead letters by problem code. `name` and `epoch` are those of the catalogue. `unread` is the
+    number of files and of bytes of the source that the run still had to read after this batch.
     """
 
     started: datetime
@@ -102,11 +106,14 @@ class BatchRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """A committed batch: its files, its staged rows by table, the tables that are new or changed, its ledger entries
-    or the offsets of its `frame`, and its counts. `table_settings` is None if they have not changed. `seen` are the
-    events that the target remembers from this batch on, None if they have not changed. `endpoints` has the landed
-    messages by endpoint, as far as it is known: that of the run, or the only one that has the definition. `late` counts
-    events that landed without being compared, because they are older than what the target remembers. Earlier versions
-    of Wirebook wrote neither `outcomes` nor `run`."""
+    or the offsets of its `frame`, and its counts.
+
+    Shape: `table_settings` is None if they have not changed. `seen` are the events that the target remembers from this
+    batch on, None if they have not changed. `endpoints` counts landed messages by endpoint, if it is known: that of the
+    run, or the only one that has the definition. `late` counts events that landed without a search for repeats, because
+    they are older than the events that the target remembers. Earlier versions of Wirebook wrote neither `outcomes` nor
+    `run`.
+    """
 
     batch: int
     catalogue: str
@@ -130,7 +137,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rows(self) -> Counter[str]:
-        """The rows by table."""
+        """The number of rows by table; staged rows count for their own tables."""
         rows = Counter(self.staged)
         for file in self.files:
             if file.table != STAGED:

@@ -1,8 +1,8 @@
-"""Which messages of a broker, or of a DataFrame with identified rows, have landed: intervals of line numbers by file.
+"""Tracks which messages of a broker, or of a DataFrame with identified rows, have landed: intervals of lines by file.
 
-The file of a message from Kafka is ``kafka:TOPIC/PARTITION``, and its line is the offset. What was not read is in no
-interval, so a filtered DataFrame loses nothing. If a query is known to read all messages, offsets that have none are in
-the intervals as well.
+The file of a Kafka message is ``kafka:TOPIC/PARTITION``, and its line is the offset. Messages that were not read are in
+no interval, so those that a DataFrame filters out can still land later. If a query is known to read all messages, the
+intervals also include offsets without a message.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wirebook.landing.chunks import Numbers
 __all__ = ["Interval", "Offsets", "RepeatedMessage", "add_offsets", "fill_offsets", "intervals_of", "is_within"]
 
 Interval = tuple[int, int]
-"""The first and the last line."""
+"""The first and the last line, both inclusive."""
 
 Offsets = dict[str, list[Interval]]
 """The intervals of each file, sorted, and neither overlapping nor adjacent."""
@@ -33,7 +33,7 @@ class RepeatedMessage(ValueError):
 
 
 def intervals_of(file: str, numbers: Numbers) -> list[Interval]:
-    """The intervals of distinct lines, in any order.
+    """The intervals of lines, which must be distinct but may be in any order.
 
     Raises: RepeatedMessage
     """
@@ -63,7 +63,7 @@ def add_offsets(total: Offsets, file: str, new: Iterable[Interval]) -> None:
 
 
 def fill_offsets(total: Offsets, file: str, first: int, last: int) -> None:
-    """Add the lines from `first` to `last` of a file, those that are there among them."""
+    """Add the lines from `first` to `last` of a file, some of which may already be in its intervals."""
     apart: list[Interval] = []
     for start, end in total.get(file, ()):
         if end < first - 1 or start > last + 1:

@@ -1,4 +1,4 @@
-"""Open a run on a target. Every landing and every replay begins with this.
+"""Opens a run on a target. Every landing and every replay begins with this.
 
 Spec: docs/land.md#kill-and-resume; docs/decisions/0013
 """
@@ -22,8 +22,9 @@ __all__ = ["open_run"]
 
 @contextmanager
 def open_run(settings: RunSettings, target: Target, catalogue: Catalogue) -> Iterator[Run]:
-    """Check the settings, lock the target, finish what an earlier run has left, and yield the run. Its report is
-    complete when the context ends. A dry run neither locks the target nor finishes anything.
+    """Check the settings, lock the target, finish the batches that an earlier run left unfinished, and yield the run.
+
+    The report of the run is complete when the context exits. A dry run neither locks the target nor finishes batches.
 
     Raises: bad-setting, format-differs, iceberg-catalog-differs, iceberg-catalog-failed, missing-extra, table-settings,
     unsupported-store, target-locked, unwritable-target, broken-target, store-failed, not-conserved
@@ -34,7 +35,7 @@ def open_run(settings: RunSettings, target: Target, catalogue: Catalogue) -> Ite
         run = Run.read(settings, target, catalogue)
         if not settings.dry_run:
             _recover(run)
-        if settings.table_settings is not None:  # they are about existing tables, those of a recovered batch among them
+        if settings.table_settings is not None:  # existing tables include those of a recovered batch
             run.tables.check()
             run.report.problems += run.tables.unused_settings()
         yield run
@@ -43,15 +44,15 @@ def open_run(settings: RunSettings, target: Target, catalogue: Catalogue) -> Ite
 
 
 def _recover(run: Run) -> None:
-    """Finish committed batches first, then the pending one with the catalogue that it began with."""
+    """Finish committed batches, then run and commit the pending batch with the catalogue that it was begun with."""
     run.report.recovered = run.target.recover(run.tables.traits_now)
     pending = run.target.pending()
     if pending is None:
         return
-    if pending.frame:  # nothing of it is committed; its caller lands it once more
+    if pending.frame:  # it is not committed, and its caller lands the DataFrame again
         run.target.abandon(pending.batch)
         return
-    if pending.chosen and not run.target.can_go_on(pending):  # nothing of it is committed
+    if pending.chosen and not run.target.can_go_on(pending):  # it is not committed
         run.target.abandon(pending.batch)
         return
     if pending.chosen:
@@ -61,5 +62,5 @@ def _recover(run: Run) -> None:
     files = {split.file: SourceFile(split.file, split.path) for task in pending.tasks for split in task}
     scans = {scan.file.name: scan for scan in scan_files(files.values())}
     FileBatches(run, scans).land(RunningBatch.resume(run, pending))
-    # A file that has changed since the batch began is planned again.
+    # Not an error here: the run plans a file again that has changed since the batch was begun.
     run.report.problems = [problem for problem in run.report.problems if problem.code != "source-changed"]

@@ -1,6 +1,6 @@
-"""Match the messages of a source one by one, without Spark: what `wirebook match` prints.
+"""Matches the messages of a source one by one, without Spark, for `wirebook match`.
 
-Files are read as landing reads them; the reference engine matches each message.
+Files are read in the same way as for landing. The reference path of the engine matches each message.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from wirebook.landing.tables.reference_rows import MessageOrigin
 def outcomes_in(
     source: AnyPath, catalog: Catalog, endpoint: str | None = None
 ) -> Iterator[tuple[MessageOrigin, Outcome | None]]:
-    """Every message of a file or folder with its outcome, files in path order; None for a record without a message.
+    """Every message of a file or folder with its outcome, files in path order. The outcome of a record without messages
+    is None.
 
     Raises: WirebookError (``unreadable-file``, ``unknown-endpoint``).
     """

@@ -1,13 +1,13 @@
-"""The manifests of a target: those of the last batches, and packs of earlier ones.
+"""The manifests of a target: one file for each recent batch, and packs of earlier ones.
 
-A target keeps the manifest of every batch. Those of the last batches have files of their own; earlier ones are packed,
-a hundred to a file, and summed up, so that what a batch costs does not grow with the age of a stream:
+A target keeps the manifest of every batch. Earlier manifests are packed, a hundred to a file, and aggregated in a
+history, so that the cost of a batch does not grow with the age of a stream:
 
     DIR/_wirebook/batches/<n>.json           the manifest of a committed batch
     DIR/_wirebook/packs/<n>.jsonl.gz         manifests up to that of batch n, one per line
     DIR/_wirebook/packs/<n>.json             the history of the target up to batch n
 
-A pack counts once its history is there. A file is deleted when the pack after that of its manifest is made.
+A pack is valid once its history exists. The file of a packed manifest is deleted when the next pack is written.
 
 Spec: docs/land.md#the-target-folder; docs/decisions/0214
 """
@@ -32,13 +32,13 @@ from wirebook.problems import WirebookError
 __all__ = ["PACK_SIZE", "Manifests"]
 
 PACK_SIZE: Final = 100
-"""How many batches are packed at a time. At least twice so many of the last ones keep files of their own."""
+"""Number of manifests per pack. At least twice this number of the latest manifests keep files of their own."""
 
 
 class Manifests:
-    """The manifests of a target, oldest first. `at` is called with the name of each point at which a run may be killed.
+    """The manifests of a target, oldest first. `at` is called with the name of each step; see `no_stop` in `target`.
 
-    Raises, everywhere: broken-target, store-failed
+    Raises, in all methods: broken-target, store-failed
     """
 
     def __init__(self, records: Records, at: Callable[[str], None]) -> None:
@@ -59,7 +59,7 @@ class Manifests:
             yield from reversed(self._in_pack(number))
 
     def of(self, numbers: Collection[int]) -> Iterator[Manifest]:
-        """Those of some batches."""
+        """The manifests of batches with these numbers."""
         packs, files = self._list()
         for number, before in zip(packs, [0, *packs], strict=False):
             if any(before < batch <= number for batch in numbers):
@@ -73,7 +73,7 @@ class Manifests:
         return [*(number for first, last in packed for number in range(first, last + 1)), *files]
 
     def history(self) -> History:
-        """The sum of all manifests. This object reads each of them once, so a stream that keeps it stays fast."""
+        """The aggregate of all manifests. This object reads each manifest once, so a stream should keep the object."""
         packs, files = self._list()
         if packs and packs[-1] > self._history.last:
             self._history = self._history_up_to(packs[-1])
@@ -89,13 +89,13 @@ class Manifests:
         name = _name(manifest.batch)
         self._records.create(name, msgspec.json.encode(manifest))
         packs, _ = self._list()
-        if packs and packs[-1] >= manifest.batch:  # the file of the other batch is deleted
+        if packs and packs[-1] >= manifest.batch:  # the file of the other batch was packed and deleted
             self._records.delete(name)
             raise FileExistsError(name)
 
     def pack(self, last: int) -> None:
-        """Pack the manifests up to that of batch `last`, which is finished. Files that this makes needless are deleted
-        by the next pack, so that a reader who has just listed them still finds them.
+        """Pack the manifests up to batch `last`, which must be finished. Files that this makes obsolete are deleted by
+        the next call, so that a reader that has just listed them can still read them.
 
         Raises: unwritable-target
         """
@@ -119,7 +119,7 @@ class Manifests:
             list(pool.map(self._records.delete, obsolete))
 
     def _list(self) -> tuple[list[int], list[int]]:
-        """The numbers of the packs, and those of the batches that are in none, in ascending order."""
+        """The numbers of the packs, and of the batches that are in no pack, in ascending order."""
         files = self._numbers_of("batches", "json")  # before the packs: a file is deleted after it is packed
         packed = max(self._numbers_of("packs", "json"), default=0)
         packs = (number for number in self._numbers_of("packs", "jsonl.gz") if number <= packed)

@@ -1,6 +1,6 @@
 """The plan of a run: what to do with each file of a source, in which batches and tasks.
 
-Beyond the scan, only the first value of a new file, its last line and Parquet footers are read.
+In addition to the scan, planning reads only the first value of a new file, its last line, and Parquet footers.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ MAX_SPLITS = 5000
 """Maximum number of splits per batch: they are sent to Spark with the job."""
 
 MAX_REASON = 200
-"""Characters of the reason in a ledger entry."""
+"""Maximum length of the reason in a ledger entry, in characters."""
 
 OBJECT_CHANGED = "it has another ETag than when it landed: it was replaced or appended to"
 
 MIN_TASK = 1 << 20
-"""Bytes below which another task costs more than it saves."""
+"""Minimum number of bytes per task: another task for fewer bytes costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class PlannedFile:
     known: LedgerEntry | None = None
 
     def entry_after(self, count: int) -> LedgerEntry:
-        """The ledger entry of the file after its first `count` splits have landed, except what only reading can
-        tell."""
+        """The ledger entry of the file after its first `count` splits have landed, without what is known only after
+        reading."""
         if not count:
             return self.known or LedgerEntry(file=self.scan.file.name, size=0, digest=digest_of(()), lines=0)
         split = self.splits[count - 1]
@@ -85,9 +85,10 @@ class PlannedFile:
 class Plan:
     """What a run does with each file of a source.
 
-    Shape: `files` to land, by name. `skipped` have nothing new; the `incomplete` ones of them could not be read to
-    their end by an earlier run, and have not changed since. `copies` maps a file to its ledger entry and to the file
-    with the same content. `problems` are changed files (errors) and unfinished last lines (notes).
+    Shape: `files` are those to land, sorted by name. `skipped` files have nothing new; the `incomplete` ones among them
+    could not be read to their end by an earlier run, and have not changed since. `copies` maps a file to its ledger
+    entry and to the file with the same content. `problems` are changed files (errors) and unfinished last lines
+    (notes).
     """
 
     files: list[PlannedFile] = field(default_factory=list)
@@ -168,19 +169,19 @@ def _decide(scan: Scan, known: LedgerEntry | None) -> Decision:
 
 
 def _is_reported(known: LedgerEntry | None, first: FileSplit) -> bool:
-    """Whether the split holds nothing but a problem that a dead letter has reported already."""
+    """Whether the split contains only a problem that a dead letter has already reported."""
     return first.problem is not None and known is not None and known.problem == first.problem
 
 
 def source_changed(file: str, why: str) -> Problem:
-    """The problem of a file of which nothing lands because it has changed since it landed."""
+    """The problem of a file that does not land because it has changed since it landed."""
     message = f"'{file}' has changed since it landed, so nothing of it lands: {why}"
     hint = "rename the new file, or restore the file that landed"
     return Problem(code="source-changed", file=file, message=message, hint=hint)
 
 
 def incomplete_file(entry: LedgerEntry) -> Problem:
-    """The problem of a file that could not be read to its end; its line is the first one that is missing."""
+    """The problem of a file that could not be read to its end. The line of the problem is the first missing one."""
     code = entry.problem or "truncated-file"
     what = "row" if entry.file_type == "parquet" else "line"
     read = f"'{entry.file}' was read only up to {what} {entry.lines}" if entry.lines else f"'{entry.file}' was not read"
@@ -191,7 +192,7 @@ def incomplete_file(entry: LedgerEntry) -> Problem:
 
 
 def unfinished_line(file: str, line: int) -> Problem:
-    """The problem of a last line that is left for a later run."""
+    """The problem of an incomplete last line, which is left for a later run."""
     message = "the last line has no line end and is not a complete JSON value; it is left for a later run"
     return Problem(code="unfinished-line", file=file, line=line, message=message)
 

@@ -1,7 +1,7 @@
-"""Repeats: events that have landed before, or occur earlier in their batch, within a window of time.
+"""Finds repeats: events that have already landed, or occur earlier in the same batch, within a time window.
 
-A task finds the repeats of events of earlier batches, whose keys are in files of the target (`seen_events`), and those
-within the task. The driver finds those between tasks (`task_events`).
+A task finds repeats of events of earlier batches, whose keys are in files of the target (`seen_events`), and repeats
+within the task. The driver finds repeats between tasks (`task_events`).
 
 Spec: docs/how-to/deduplicate.md; docs/decisions/0209
 """
@@ -26,15 +26,15 @@ from wirebook.landing.tables.layout import REPEATED, REPEATED_SCHEMA
 __all__ = ["Deduplication", "RepeatFinder", "RepeatSearch"]
 
 ANY_TIME = 1 << 32
-"""A window in which all events are."""
+"""A window that includes all times."""
 _NUMBERED = EVENT_SCHEMA.set(2, pa.field("_file", pa.int32()))
 
 
 class Deduplication(msgspec.Struct, frozen=True, kw_only=True):
-    """How a batch finds repeats.
+    """The settings of the search for repeats in a batch.
 
-    Units: `window` in seconds. `begun` is when the batch began, in seconds since 1970: a message without a time of
-    receipt, or with a later one, counts as received then.
+    Units: `window` in seconds. `begun` is when the batch began, in seconds since 1970. A message without a time of
+    receipt, or with a later one, counts as received at `begun`.
     """
 
     window: int
@@ -43,9 +43,12 @@ class Deduplication(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class RepeatSearch:
-    """What the tasks of a batch share. `known` are the files of keys of earlier batches; `decision` is the result of
-    `decide_events`, empty when the tasks run for the first time. Events received before the second `oldest` since 1970
-    are forgotten."""
+    """The search for repeats that all tasks of a batch share.
+
+    Shape: `known` are the files with the keys of earlier batches. `decision` is the result of `decide_events`, empty
+    when the tasks run for the first time. The target has forgotten events received before `oldest`, in seconds since
+    1970.
+    """
 
     deduplication: Deduplication
     known: tuple[Location, ...] = ()
@@ -54,8 +57,8 @@ class RepeatSearch:
 
 
 class RepeatFinder:
-    """Finds the repeats of a task. `column` returns the name of a column in the table format. `late` counts events that
-    landed and were received so long ago that they could not be compared with those that have landed before."""
+    """Finds the repeats in the rows of a task. `column` returns the name of a column in the table format. `late` counts
+    events that landed and were received so long ago that the target has forgotten the events of that time."""
 
     def __init__(self, search: RepeatSearch, column: Callable[[str], str]) -> None:
         self.late = 0
@@ -67,7 +70,7 @@ class RepeatFinder:
 
     @cached_property
     def _decided(self) -> tuple[EventKeys, set[tuple[int, int, str, int, int]]]:
-        """The keys of the events that the driver has decided about, and keys and places of those that land."""
+        """The keys of the events that the decision of the driver covers, and keys and places of the rows that land."""
         events = decoded([self._search.decision])
         keys = keys_of(events)
         places = zip(*(events[name].to_pylist() for name in PLACE), strict=True)
@@ -77,7 +80,8 @@ class RepeatFinder:
     def separate(self, landed: Landed, read: Landed, raw: Callable[[Numbers], pa.Array]) -> Landed:
         """Move the rows of repeats to the table of repeats.
 
-        `read` is the same with the lines of the chunk that was read, of which `raw` returns the records.
+        `read` is the same as `landed`, but its line numbers are those of the chunk that the engine read; `raw` returns
+        the records with such numbers.
         """
         blocks = [*landed.blocks]
         own = [
@@ -149,13 +153,13 @@ class RepeatFinder:
         kept[rows] = [event in landing for event in zip(*columns, strict=True)]
 
     def _encoded(self, files: pa.ChunkedArray) -> pa.Array:
-        """The number of each file in `_files`."""
+        """Encode file names as their numbers in `_files`."""
         encoded = files.combine_chunks().dictionary_encode()
         numbers = [self._files.setdefault(file, len(self._files)) for file in encoded.dictionary.to_pylist()]
         return pa.array(numbers, pa.int32()).take(encoded.indices)
 
     def _rows(self, block: TableBlock, is_repeat: Mask, raw: pa.Array, landed: Landed) -> pa.Table:
-        """The rows of the table of repeats."""
+        """The rows that the repeats in a block add to the table of repeats."""
         rows = block.rows.filter(pa.array(is_repeat))
         counts = np.diff(block.bounds)
         tables = pa.array(block.names, pa.string()).take(pa.array(np.repeat(np.arange(len(counts)), counts)[is_repeat]))

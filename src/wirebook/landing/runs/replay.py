@@ -1,7 +1,7 @@
-"""Replay: land dead letters with a corrected catalogue, each exactly once, also after a crash.
+"""Replay: land dead letters with a corrected catalogue, each exactly once, even after a crash.
 
-Files of dead letters do not change. A dead letter that lands adds a row to a typed table and one to `resolved`, both in
-one batch. A dead letter that still does not land adds nothing.
+A replay does not change the files of dead letters. A dead letter that lands adds a row to a typed table and one to
+`resolved`, both in one batch. A dead letter that still does not land adds nothing.
 
 Spec: docs/land.md#replay; docs/decisions/0058
 """
@@ -46,7 +46,7 @@ class PinnedSettings(NamedTuple):
 def replay_dead_letters(
     settings: RunSettings, catalogue: Catalogue, target: Target, chosen: DeadLetterFilter
 ) -> Report:
-    """Land the selected dead letters that match now.
+    """Land the selected dead letters that now match.
 
     The endpoint and match options of the original landing apply, unless `settings` override them.
 
@@ -65,7 +65,7 @@ def replay_dead_letters(
             settings.progress.begin(sum(split.weight for _, split in splits))
         resolved = _count_resolved(target)
         dead_letters = sum(split.last for _, split in splits) - deleted
-        # Some of the resolved ones may have been deleted from the table of dead letters.
+        # Skip this if all dead letters are resolved. The counts show that only if none has been deleted from the table.
         if dead_letters > resolved or dead_letters < run.history.rows.get(DEAD_LETTERS, 0):
             _replay(run, chosen, splits)
         run.report.skipped = dead_letters - (run.report.read - before)
@@ -98,7 +98,7 @@ def _check(target: Target, chosen: DeadLetterFilter) -> None:
 
 
 def _replay(run: Run, chosen: DeadLetterFilter, splits: Sequence[tuple[PinnedSettings, FileSplit]]) -> None:
-    """Land the selected dead letters in batches, none of which has several pinned settings."""
+    """Land the selected dead letters in batches. All dead letters of a batch have the same pinned settings."""
     for pinned, group in groupby(sorted(splits, key=_by_pinned), key=lambda split: split[0]):
         for splits_of_batch in group_by_weight([split for _, split in group], run.settings.batch_bytes):
             tasks = make_tasks(splits_of_batch, run.settings.runner.parallelism)
@@ -118,7 +118,7 @@ def _splits(target: Target, settings: RunSettings) -> Iterator[tuple[PinnedSetti
         pinned = PinnedSettings(settings.endpoint or manifest.endpoint, settings.options.over(manifest.options))
         written |= {file.name: pinned for file in manifest.files if file.table == DEAD_LETTERS}
     place, table_format = TablePlace(target.root, DEAD_LETTERS), FORMATS[target.format() or "parquet"]
-    # The other formats may have rewritten the files that the manifests name.
+    # In the other formats, the files that the manifests name may have been rewritten.
     paths = [place.folder / name for name in written] if table_format.name == "parquet" else target.dead_letters()
     for path in paths:
         yield from ((_pinned(path, written), split) for split in _splits_of(path))

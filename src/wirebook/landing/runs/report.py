@@ -1,4 +1,4 @@
-"""The report of a run: how many messages were read, what became of them, and the closing line.
+"""The report of a run: counts of messages and rows, problems, and the closing line.
 
 Spec: docs/land.md#the-closing-line
 """
@@ -19,17 +19,17 @@ __all__ = ["Report"]
 
 @dataclass(slots=True)
 class Report:
-    """What a run did.
+    """The results of a run.
 
-    Shape: `read` counts messages that are new to the target; `skipped` counts messages of the source that it had
-    already; `empty` counts batches of events without an event. `rows` are the rows of this run by table, dead letters
-    and repeats included; `staged` of them are in the staging table. `recovered` are rows of earlier batches that
-    entered their tables in this run. `problems` are files that have changed or could not be read to their end, folders
-    that cannot be listed, tables that did not take their rows (errors), and unfinished last lines (notes). In a replay,
-    `read` counts the dead letters that were tried, `unresolved` those that still do not land, and `skipped` all others.
-    `bytes_read` is the size of the records, without compression, and `bytes_written` that of the files of rows. `late`
-    and `endpoints` as in `Manifest`. `dead_letter_endpoints` has the dead letters by endpoint, as far as it is known:
-    that of the run, or the one that the record names.
+    Shape: `read` counts messages that are new to the target, `skipped` messages of the source that were already in the
+    target, and `empty` batches of events without an event. `rows` counts the rows of this run by table, including dead
+    letters and repeats; `staged` counts those of them in the staging table. `recovered` counts rows of earlier batches
+    that entered their tables in this run. `problems` are files that have changed or could not be read to their end,
+    folders that cannot be listed, tables that did not accept their rows (errors), and unfinished last lines (notes). In
+    a replay, `read` counts the dead letters that were tried, `unresolved` those that still do not land, and `skipped`
+    the dead letters that were not tried. `bytes_read` is the uncompressed size of the records, and `bytes_written` the
+    size of the files of rows. `late` and `endpoints` are as in `Manifest`. `dead_letter_endpoints` counts dead letters
+    by endpoint, if it is known: that of the run, or the one that the record names.
     """
 
     read: int = 0
@@ -66,12 +66,12 @@ class Report:
 
     @property
     def repeated(self) -> int:
-        """Events that repeat one that landed, and did not land again."""
+        """Events that did not land because they repeat an event that landed."""
         return self.rows[REPEATED]
 
     @property
     def has_errors(self) -> bool:
-        """Whether a problem of the source needs attention."""
+        """Whether any problem is an error."""
         return any(problem.severity is Severity.ERROR for problem in self.problems)
 
     def add(self, results: list[TaskResult]) -> None:
@@ -91,7 +91,7 @@ class Report:
             self.definitions.update(result.definitions)
 
     def include(self, other: Report) -> None:
-        """Add what a later run did, for the sum of several runs. The problems are those that the later run found."""
+        """Add the report of a later run, for the total of several runs. Its problems replace the earlier ones."""
         counts = ("read", "skipped", "unresolved", "empty", "late", "files", "skipped_files", "batches")
         for name in (*counts, "bytes_read", "bytes_written", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))

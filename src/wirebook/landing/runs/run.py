@@ -1,4 +1,4 @@
-"""A run on a target: what it was given, what it has found there, and its report.
+"""The state of a run on a target: its settings, the history that it found in the target, and its report.
 
 Spec: docs/land.md#what-is-promised
 """
@@ -21,11 +21,11 @@ __all__ = ["Run"]
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """A run on a target.
+    """The state of a run, which all of its batches share.
 
     Shape: `history` grows with each commit; `ledger_before` is its ledger at the beginning of the run. `next_batch` is
-    the number of the next batch. `unread` are the files and bytes of the source that are still to be read after the
-    current batch, if they are known.
+    the number of the next batch. `unread` is the number of files and of bytes of the source that are still to be read
+    after the current batch, if known.
     """
 
     settings: RunSettings
@@ -41,7 +41,7 @@ class Run:
 
     @classmethod
     def read(cls, settings: RunSettings, target: Target, catalogue: Catalogue) -> Run:
-        """Read what has landed in the target, and check that tables can be written there.
+        """Read the history of the target, and check that tables can be written to it.
 
         Raises: bad-setting, format-differs, iceberg-catalog-differs, iceberg-catalog-failed, missing-extra,
         table-settings, unsupported-store, broken-target, store-failed
@@ -61,6 +61,6 @@ class Run:
         )
 
     def take_number(self) -> int:
-        """The number of a new batch."""
+        """Reserve the number of a new batch."""
         self.next_batch += 1
         return self.next_batch - 1

@@ -1,4 +1,4 @@
-"""The tables of a run: which names and traits they have by the settings of tables, and which of them a batch changes.
+"""The tables of a run: their names and traits according to the table settings, and the tables that a batch changes.
 
 Spec: docs/how-to/table-settings.md
 """
@@ -24,9 +24,9 @@ __all__ = ["RunTables"]
 
 
 class RunTables:
-    """The tables of a run. `settings` are those of the run, or those of the target if the run has none.
+    """The tables of a run. `settings` are the table settings of the run, or those of the target if the run has none.
 
-    `has_catalogue`: the target can have a catalogue of tables; a new target has none in a dry run.
+    `has_catalogue` is false if the target cannot have a catalogue of tables yet: in a dry run on a new target.
     """
 
     def __init__(
@@ -81,7 +81,8 @@ class RunTables:
         self.names()
 
     def unused_settings(self) -> Iterable[Problem]:
-        """The settings that apply to no definition; definitions of other catalogues can have tables in the target."""
+        """The problems of settings that apply neither to a definition of the catalogue nor to the definition of an
+        existing table, which may come from another catalogue."""
         if self._catalogue.xids is None or not self.settings.tables:
             return []
         existing = (entry.xid for entry in self._target.tables().values() if entry.xid is not None)
@@ -106,20 +107,20 @@ class RunTables:
 
     @cached_property
     def _namespace(self) -> str:
-        """As in `TableFormat`, if settings name levels."""
+        """The namespace as in `TableFormat`; empty if no name in the settings has levels."""
         has_levels = any("." in (options.name or "") for options in self.settings)
         return self._table_format.namespace(self._target.root) if has_levels and self._has_catalogue else ""
 
     def traits_now(self, entry: TableEntry) -> TableTraits:
-        """The traits of an existing table, with what the settings of this run allow."""
+        """The traits of an existing table, with the permissions that the settings of this run grant."""
         if entry.xid is None:
             return entry.traits
         options, name = self.settings.of(entry.xid), self.settings.fixed_name(entry.xid)
         return msgspec.structs.replace(entry.traits, is_named=name == entry.table, **_permissions(options))
 
     def changed(self, results: Iterable[TaskResult], settings: TableSettings) -> Iterator[TableEntry]:
-        """The tables with rows in the results of a batch that are new or have changed. `settings` are those of the
-        batch, which an earlier run may have begun.
+        """The tables that are new or have changed, among those with rows in the results of a batch. `settings` are the
+        table settings of the batch, which an earlier run may have begun.
 
         Raises: not-conserved, if two tasks disagree on columns
         """
@@ -137,7 +138,7 @@ class RunTables:
         known = self._target.tables()
         for table, schema in columns.items():
             before, xid = known.get(table), definitions.get(table)
-            if xid is None:  # such as that of dead letters
+            if xid is None:  # such as the table of dead letters
                 traits = before.traits if before else own_traits(table)
             else:
                 traits = self._traits(settings, before, xid, schema, descriptions.get(table))
@@ -152,8 +153,8 @@ class RunTables:
         arrow: bytes,
         descriptions: dict[str, str] | None,
     ) -> TableTraits:
-        """The traits of the table of a definition, which may exist `before` the batch: then its partition stays.
-        `descriptions` are those of its columns, None if they have not changed."""
+        """The traits of the table of a definition. `before` is the entry of an existing table, which keeps its
+        partition. `descriptions` are those of its columns, None if they have not changed."""
         options, old = settings.of(xid), before.traits if before else NO_TRAITS
         name = settings.fixed_name(xid)
         return TableTraits(
@@ -167,5 +168,5 @@ class RunTables:
 
 
 def _permissions(options: TableOptions) -> dict[str, bool]:
-    """The traits that say how a table may change."""
+    """The traits that determine how a table may change."""
     return {"adds_columns": options.add_columns is not False, "may_rewrite": options.widen == "rewrite"}

@@ -1,5 +1,6 @@
-"""A batch of a run, from its pin to its commit: pin, run as tasks, check, commit. Landing and replay share this.
+"""The life cycle of a batch: pin it, run its tasks, check the results, commit. Landing and replay share this.
 
+To pin a batch is to record its input and its catalogue before anything is read, so that it can run again after a crash.
 The driver handles file names and counts, never messages.
 
 Spec: docs/land.md#what-is-promised; docs/land.md#kill-and-resume; docs/decisions/0013
@@ -47,7 +48,7 @@ MAX_FAULTS = 3
 
 @dataclass(frozen=True, slots=True)
 class _Clock:
-    """When this run began a batch."""
+    """Measures the time since this run began a batch."""
 
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     start: float = field(default_factory=time.monotonic)
@@ -58,7 +59,7 @@ class _Clock:
 
 
 class RunningBatch:
-    """A batch that is pinned. `pending` says what it reads; `catalogue` is the one that it was begun with."""
+    """A pinned batch. `pending` is its begin record; `catalogue` is the one that it was begun with."""
 
     def __init__(self, run: Run, pending: PendingBatch, catalogue: Catalogue, clock: _Clock | None = None) -> None:
         self.pending = pending
@@ -83,7 +84,7 @@ class RunningBatch:
             "names": run.tables.names(),
         }
         window = settings.deduplicate
-        if window is not None and "chosen" not in pinned:  # a replay adds no events
+        if window is not None and "chosen" not in pinned:  # a replay does not search for repeats
             begun = int(datetime.now(UTC).timestamp())
             fields["deduplication"] = Deduplication(window=int(window.total_seconds()), begun=begun)
         number, fingerprint = run.take_number(), run.catalogue.fingerprint
@@ -104,8 +105,8 @@ class RunningBatch:
         return cls(run, pending, catalogue)
 
     def give_up(self) -> None:
-        """Drop a batch whose source or target the workers do not see: else every later run would begin with it, and
-        fail."""
+        """Drop a batch whose source or target the workers do not see. Otherwise every later run would first resume it,
+        and fail."""
         if not self._run.settings.dry_run:
             self._run.target.abandon(self.pending.batch)
 
@@ -121,7 +122,7 @@ class RunningBatch:
     def execute(self, run_job: Callable[[Job], list[TaskResult]]) -> list[TaskResult]:
         """Run the job of the batch with `run_job` and return the results.
 
-        If tasks have landed the same event, the job runs again, and one of them lands it.
+        If several tasks have landed the same event, the job runs again, so that only one of them lands it.
 
         Raises: WirebookError with the faults that stopped it, not-conserved
         """
@@ -165,8 +166,8 @@ class RunningBatch:
     # -- check and commit -------------------------------------------------------------------------------------------
 
     def commit(self, results: list[TaskResult], entries: Sequence[LedgerEntry] = ()) -> None:
-        """Check and commit the batch, with the ledger entries of its files; a batch that has neither rows nor ledger
-        entries is dropped.
+        """Check the results and commit the batch, with the ledger entries of its files. A batch that has neither rows
+        nor ledger entries is dropped.
 
         Raises: not-conserved
         """
@@ -207,7 +208,7 @@ class RunningBatch:
                 return rows_by_table([staging / file.path])
             return {file.table: self._run.table_format.count(staging / file.path)}
 
-        if not isinstance(staging, ObjectPath):  # threads read files of a folder no faster
+        if not isinstance(staging, ObjectPath):  # threads do not read the files of a folder faster
             return total_counts(map(count, files))
         with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
             return total_counts(pool.map(count, files))
@@ -253,8 +254,8 @@ class RunningBatch:
         )
 
     def _seen_after(self, results: list[TaskResult]) -> SeenEvents | None:
-        """The events that the target remembers from the batch on, whose keys are written; None if repeats are not
-        searched."""
+        """Write the keys of the landed events, and return the events that the target remembers from this batch on; None
+        if there is no search for repeats."""
         if self.pending.deduplication is None:
             return None
         events, window = [result.events for result in results], self.pending.deduplication.window

@@ -1,4 +1,4 @@
-"""The events that a target remembers: keys in files, small ones of which are merged with those of each new batch.
+"""The events that a target remembers, to find repeats: keys in files. A new batch merges its keys with small files.
 
 Spec: docs/how-to/deduplicate.md; docs/decisions/0209
 """
@@ -22,7 +22,7 @@ KEY_FOLDER = "events"
 
 
 class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of keys: its number of events, and the second at which the last of them was received."""
+    """A file of keys: its number of events, and when the last of them was received, in seconds since 1970."""
 
     name: str
     events: int
@@ -32,8 +32,8 @@ class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
 class SeenEvents(msgspec.Struct, frozen=True, kw_only=True):
     """The events that the target remembers. Those received more than the window before `horizon` are forgotten.
 
-    Shape: `files` are ordered by size, largest first. `horizon` is in seconds since 1970: of each batch, the file or
-    partition that is furthest behind counts.
+    Shape: `files` are ordered by size, largest first. `horizon` is a watermark, in seconds since 1970: each batch can
+    raise it to the last time of receipt in the source file or partition that is furthest behind.
     """
 
     files: list[KeyFile] = []
@@ -44,8 +44,8 @@ class SeenEvents(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def record_events(records: Records, seen: SeenEvents, batch: int, parts: Iterable[bytes], window: int) -> SeenEvents:
-    """Write the keys of the events that a batch lands, merged with small files of earlier ones; returns what the target
-    remembers once the batch is committed.
+    """Write the keys of the events that a batch lands, merged with small files of earlier batches. Return the events
+    that the target remembers once the batch is committed.
 
     Raises: broken-target, unwritable-target, store-failed
     """

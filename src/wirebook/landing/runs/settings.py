@@ -1,4 +1,4 @@
-"""What a run is given: its settings, its catalogue, who runs its tasks, and who follows it.
+"""The inputs of a run: its settings, its catalogue, the runner of its tasks, and the listener for its progress.
 
 Spec: docs/land.md; docs/reference/cli.md
 """
@@ -33,12 +33,13 @@ Tasks = list[list[FileSplit]]
 class Catalogue:
     """The catalogue of a run.
 
-    Shape: `document` is the JSON that is pinned and sent to tasks. `check_endpoint` raises if the catalogue has no
-    endpoint with an XID. `name` and `epoch` are those in the document. `xids` returns the definitions that have tables;
-    without it, the engine names them. `prepare` returns the compiled catalogue for messages of an
-    endpoint, so that tasks need not compile it. `endpoint_of` returns the endpoint of a definition, if only one has it;
-    `endpoints` returns the XIDs of all. `options` are those that messages are matched with. `errors` counts the errors
-    that loading has found; `unread` are those of sources that could not be read.
+    Shape: `document` is the JSON that is pinned and sent to tasks; `name` and `epoch` are taken from it.
+    `check_endpoint` raises if the catalogue has no endpoint with this XID. `xids` returns the XIDs of the definitions
+    that have tables; if it is None, the engine names the tables. `describe` returns the description of a definition.
+    `prepare` returns the compiled catalogue for the messages of an endpoint, so that tasks need not compile it.
+    `endpoint_of` returns the endpoint of a definition, if only one has it; `endpoints` returns the XIDs of all
+    endpoints. `options` are the match options. `errors` counts the errors that were found while loading; `unread` are
+    the problems of sources that could not be read.
     """
 
     fingerprint: str
@@ -76,7 +77,7 @@ class ProgressListener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommittedBatch:
-    """A batch that has been committed and has entered its tables; `report` is that of the batch alone."""
+    """A committed batch, whose files have entered their tables. `report` covers only this batch."""
 
     manifest: Manifest
     report: Report
@@ -86,10 +87,11 @@ class CommittedBatch:
 class RunSettings:
     """Settings of a run of `land_files`, `land_frame` or `replay_dead_letters`.
 
-    Shape: `table_format` None is the format of the target, or Parquet for a new one. `stage_below` as in
-    `StagingPolicy`. `table_settings` None are those of the target. `iceberg_catalog` is a name in PyIceberg's
-    configuration; None: that of the target. `deduplicate` is the window in which repeats are found; None: they are
-    not searched. `on_batch` is called after each batch; not in a dry run.
+    Shape: if `table_format` is None, the format of the target applies. A new target then gets Iceberg if
+    `iceberg_catalog` is set, else Delta in a store and Parquet in a folder. `stage_below` is as in `StagingPolicy`. If
+    `table_settings` is None, those of the target apply. `iceberg_catalog` is a name in PyIceberg's configuration; None
+    means the catalogue of the target. `deduplicate` is the time window in which repeats are found; None turns the
+    search off. `on_batch` is called after each batch, except in a dry run.
     """
 
     runner: Runner

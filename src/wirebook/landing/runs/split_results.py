@@ -1,4 +1,4 @@
-"""What reading splits has revealed of their files: which have changed or are damaged, and how far each has landed.
+"""Evaluates the results of splits: which files have changed or are damaged, and which part of each has landed.
 
 All pure.
 
@@ -43,7 +43,7 @@ def changed_files(results: Iterable[TaskResult]) -> dict[str, str]:
 
 
 def check_sources_are_shared(results: Iterable[TaskResult], is_there: Callable[[bytes], bool]) -> None:
-    """Check that workers see the source files that the driver sees (`is_there`).
+    """Check that workers see all source files that the driver sees. `is_there` returns whether the driver sees a path.
 
     Raises: not-shared
     """
@@ -60,7 +60,7 @@ def check_sources_are_shared(results: Iterable[TaskResult], is_there: Callable[[
 
 def without_splits_after_damage(tasks: Tasks, results: Iterable[TaskResult]) -> Tasks:
     """The tasks without the splits that follow damage in the same file; they land once the file is repaired."""
-    damaged: dict[str, int] = {}  # where the first split with damage begins, by file
+    damaged: dict[str, int] = {}  # start of the first split with damage, by file
     for split in _split_results(results):
         if split.progress.problem:
             start = split.split.start
@@ -77,7 +77,7 @@ def unfinished_line_problems(results: Iterable[TaskResult]) -> list[Problem]:
 def completed_entries(
     entries: Iterable[LedgerEntry], results: Iterable[TaskResult], ledger: Ledger
 ) -> Iterator[LedgerEntry]:
-    """The ledger entries of files of which splits were read, completed with what reading revealed."""
+    """The ledger entries of files whose splits were read, completed with what reading revealed."""
     read: dict[str, list[SplitResult]] = {}
     for split in sorted(_split_results(results), key=lambda split: split.split.start):
         read.setdefault(split.split.file, []).append(split)
@@ -95,7 +95,7 @@ def _completed(entry: LedgerEntry, last: SplitResult) -> LedgerEntry:
         return entry
     if progress.problem:
         entry = msgspec.structs.replace(entry, problem=progress.problem, content=progress.content, complete=False)
-        if progress.reason:  # else the plan knew it
+        if progress.reason:  # otherwise the entry has the reason from the plan
             entry = msgspec.structs.replace(entry, reason=progress.reason[:MAX_REASON])
     if last.split.problem:
         return entry

@@ -1,4 +1,4 @@
-"""The table format of a run: which one it is, and whether its tables can be written to the target.
+"""Chooses the table format of a run, and checks that its tables can be written to the target.
 
 Spec: docs/land.md#the-target-folder
 """
@@ -20,12 +20,12 @@ __all__ = ["check_new_target", "check_properties", "writable_format"]
 
 
 def check_new_target(settings: RunSettings, target: Target) -> None:
-    """Check what can be known before a new target is created, so that a mistake leaves nothing behind.
+    """Check the settings as far as possible before a new target is created, so that a mistake leaves nothing behind.
 
     Raises: bad-setting, format-differs, iceberg-catalog-differs, iceberg-catalog-failed, missing-extra, table-settings,
     unsupported-store
     """
-    with suppress(OSError):  # locking the target says what is wrong with its place
+    with suppress(OSError):  # locking the target reports these errors
         if target.exists:
             return
         table_format = _chosen_format(settings, target)
@@ -35,8 +35,8 @@ def check_new_target(settings: RunSettings, target: Target) -> None:
 
 
 def writable_format(settings: RunSettings, target: Target, *, has_tables: bool) -> TableFormat:
-    """The table format of a run, after a check that its tables can be written. The target remembers in which Iceberg
-    catalogue they are, except in a dry run.
+    """Return the table format of a run, after checking that its tables can be written. Record their Iceberg catalogue
+    in the target, except in a dry run.
 
     Raises: bad-setting, format-differs, iceberg-catalog-differs, iceberg-catalog-failed, missing-extra,
     unsupported-store
@@ -74,7 +74,7 @@ def _check_writable(
         catalog, namespace = settings.iceberg_catalog, settings.iceberg_namespace
         place = place_for(target.root, catalog, namespace, has_tables=has_tables)
         if place is not None and not may_remember:
-            TargetCatalog.of(place)  # the namespace may not exist
+            TargetCatalog.of(place)  # no further check, because the namespace may not exist yet
             return
         if place is not None:
             remember(target.root, place)
@@ -82,7 +82,7 @@ def _check_writable(
 
 
 def check_properties(settings: TableSettings, table_format: TableFormat) -> None:
-    """Check the properties of tables. Raises: table-settings"""
+    """Check that the table format supports the table properties in the settings. Raises: table-settings"""
     problems = []
     for options in settings:
         if options.properties and (reason := table_format.check_properties(options.properties)):

@@ -1,23 +1,24 @@
-"""The target: batches are begun, committed and finished by one run at a time; a crash loses nothing.
+"""The target: the folder or object store prefix where messages land. One run at a time begins, commits and finishes
+batches; a crash loses nothing.
 
-A batch is *begun* (a record lists its splits and its catalogue; nothing is read before), its files are *staged*, it is
-*committed* (its manifest is written; this decides), its files become part of their tables, and it is *finished* (its
-begin record is deleted). The ledger is the sum of all manifests.
+A batch is *begun* (a record lists its splits and its catalogue, before anything is read), its files are *staged*, it is
+*committed* (its manifest is written; from then on it counts), its files become part of their tables, and it is
+*finished* (its begin record is deleted). The ledger is the aggregate of all manifests.
 
-    DIR/<table>/*.parquet                    rows; in an object store also of batches that are not committed
-    DIR/<level>/<table>/*.parquet            the same of a table whose name has levels
+    DIR/<table>/*.parquet                    files of rows; in an object store also those of uncommitted batches
+    DIR/<level>/<table>/*.parquet            the same, for a table whose name has levels
     DIR/_wirebook/lock                       held by the current run
     DIR/_wirebook/leases/<k>.json            the same in an object store
     DIR/_wirebook/tables.json                XID, name and columns of every table
     DIR/_wirebook/tables/<n>.json            the same in an object store, as of batch n
-    DIR/_wirebook/catalogues/<print>.json    catalogues by fingerprint, as batches were begun with them
-    DIR/_wirebook/batches/<n>.begin.json     what a batch reads; only until it is finished
+    DIR/_wirebook/catalogues/<print>.json    catalogues that batches were begun with, by fingerprint
+    DIR/_wirebook/batches/<n>.begin.json     the input of a batch; deleted when it is finished
     DIR/_wirebook/batches/<n>.json           the manifest of a committed batch (see `manifests`)
     DIR/_wirebook/packs/                     the manifests of earlier batches (see `packed_manifests`)
-    DIR/_wirebook/batches/<n>.aside.json     the tables that have not taken their files of a batch, and why
-    DIR/_wirebook/events/<n>-<random>.keys   keys of the events that have landed, if repeats are searched
-    DIR/_wirebook/streams/<query>.json       the figures of the last batch of a streaming query
-    DIR/_wirebook/aside/<n>/<table>/         these files
+    DIR/_wirebook/batches/<n>.aside.json     the tables that did not accept their files of a batch, and why
+    DIR/_wirebook/events/<n>-<random>.keys   keys of landed events, if runs search for repeats
+    DIR/_wirebook/streams/<query>.json       the statistics of the last batch of a streaming query
+    DIR/_wirebook/aside/<n>/<table>/         the files that a table did not accept
     DIR/_wirebook/staging/<n>/               files of an unfinished batch; not in an object store
 
 Spec: docs/land.md#the-target-folder; docs/decisions/0013, 0195
@@ -72,20 +73,21 @@ __all__ = [
 
 
 class DeadLetterFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which dead letters to replay: those with a problem with one of the `codes`, and those of or near one of the
-    `definitions` (XIDs). An empty list selects all."""
+    """Selects the dead letters to replay: those that have a problem with one of the `codes`, and whose definition or
+    near misses include one of the `definitions` (XIDs). An empty list selects all."""
 
     codes: list[str] = []
     definitions: list[str] = []
 
 
 class PendingBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a batch reads, written before anything is read, so that an interrupted batch can be run again.
+    """The begin record of a batch: its input, written before anything is read, so that an interrupted batch can run
+    again.
 
     Shape: `tasks` are lists of splits; `entries` are the ledger entries of their files after the batch. `stage_below`
-    as in `StagingPolicy`; `names` as in `assign_names`. In a replay the splits are row groups of dead-letter files, and
-    `chosen` selects the rows. A batch of a `frame` has no tasks: it is not run again, but its caller lands the frame
-    once more. Repeats are searched as `deduplication` says; None: not at all.
+    is as in `StagingPolicy`, `names` as in `assign_names`. In a replay the splits are row groups of dead-letter files,
+    and `chosen` selects the rows. A batch of a `frame` has no tasks and cannot be resumed; its caller lands the frame
+    again. `deduplication` has the settings of the search for repeats; None turns it off.
     """
 
     batch: int
@@ -104,11 +106,12 @@ class PendingBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def no_stop(point: str) -> None:
-    """Called at each named point of a commit. Tests pass a function that ends the process at one of them."""
+    """Do nothing at a named step of a run; the default of `Target`. Tests pass a function that kills the process at one
+    step."""
 
 
 class Target:
-    """The target at `root`. `at` is called with the name of each point at which a run may be killed."""
+    """The target at `root`. `at` is called with the name of each step; see `no_stop`."""
 
     def __init__(self, root: Location, at: Callable[[str], None] = no_stop) -> None:
         self.root = root
@@ -120,7 +123,7 @@ class Target:
 
     @property
     def exists(self) -> bool:
-        """Whether something has landed here. Once it has, the store is not asked again."""
+        """Whether the target has been created. A positive answer is cached."""
         self._is_known = self._is_known or self.records.exists()
         return self._is_known
 
@@ -133,13 +136,17 @@ class Target:
     # -- files of rows -------------------------------------------------------------------------------------------
 
     def staging(self, batch: int) -> Location:
-        """Where tasks write the files of a batch: into a folder of the batch, or straight into the tables."""
+        """Where tasks write the files of a batch: a folder of the batch, or in an object store the folders of the
+        tables."""
         return self.records.location(f"staging/{batch}") if is_file_system(self.root) else self.root
 
     def clear_staging(self, batch: int | None = None) -> None:
-        """Delete the staged files of one batch, or of all. In an object store they are left to the upkeep of the
-        tables, to which they do not belong. In HDFS, those of a batch are left until its number is taken: a run that
-        was slow and has lost its lease may still commit them."""
+        """Delete the staged files of one batch, or of all batches.
+
+        In an object store they stay in the folders of the tables until table upkeep deletes them. In HDFS, the files of
+        a batch stay until a batch with its number is committed: a slow run that has lost its lease may still commit
+        them.
+        """
         staging = self.records.location("staging")
         if isinstance(staging, Path):
             shutil.rmtree(staging / str(batch) if batch else staging, ignore_errors=True)
@@ -156,15 +163,15 @@ class Target:
         return self._manifests.numbers()
 
     def manifests(self, *, newest_first: bool = False) -> Iterator[Manifest]:
-        """Committed batches, oldest first unless asked otherwise."""
+        """The manifests of committed batches, oldest first by default."""
         return reversed(self._manifests) if newest_first else iter(self._manifests)
 
     def history(self) -> History:
-        """What all manifests say together, as of now."""
+        """The current aggregate of all manifests."""
         return self._manifests.history()
 
     def table_list(self) -> Location | None:
-        """The file that lists the tables, and does not change while a batch runs; None before the first batch."""
+        """The file that lists the tables. It does not change while a batch runs. None before the first batch."""
         if not isinstance(self.root, ObjectPath):
             path = self.records.location("tables.json")
             return path if path.exists() else None
@@ -183,7 +190,7 @@ class Target:
         return self.history().format
 
     def resolved(self) -> list[Location]:
-        """The files that list dead letters which have landed since. Raises: unreadable-table"""
+        """The files that list the dead letters that replays have landed. Raises: unreadable-table"""
         with self._reading(RESOLVED) as (table_format, place):
             return table_format.files(place)
 
@@ -193,7 +200,7 @@ class Target:
             return table_format.files(place)
 
     def deleted_dead_letters(self) -> dict[str, pa.Int64Array]:
-        """The positions of dead letters that another program has deleted while their files stayed, by name of file.
+        """The positions, by file name, of dead letters that another program has deleted without rewriting their files.
 
         Raises: unreadable-deletions, unreadable-table
         """
@@ -201,8 +208,8 @@ class Target:
             return table_format.deleted_rows(place)
 
     def can_go_on(self, replay: PendingBatch) -> bool:
-        """Whether the dead letters of an unfinished replay are still in the files that it was begun with: another
-        program may have deleted some since.
+        """Whether an unfinished replay can be resumed: all files of dead letters that it was begun with must still be
+        in the table. Another program may have deleted dead letters since.
 
         Raises: store-failed, iceberg-catalog-failed
         """
@@ -217,7 +224,7 @@ class Target:
 
     @contextmanager
     def _reading(self, table: str) -> Iterator[tuple[TableFormat, TablePlace]]:
-        """The format and the place of a table, of which something is read. Raises: unreadable-table"""
+        """Yield the format and the place of a table, and convert errors of reading it. Raises: unreadable-table"""
         table_format, place = FORMATS[self.format() or "parquet"], TablePlace(self.root, table)
         try:
             yield table_format, place
@@ -226,14 +233,14 @@ class Target:
             raise WirebookError(unreadable_table(table, error, mend=mend, folder=place.folder)) from error
 
     def record_stream(self, query: str, figures: Mapping[str, Any]) -> None:
-        """Record the figures of the last batch of a streaming query. Only this query writes its record.
+        """Record the statistics of the last batch of a streaming query. Only this query writes its record.
 
         Raises: unwritable-target, store-failed
         """
         self.records.write(f"streams/{query}.json", msgspec.json.encode(figures))
 
     def streams(self) -> list[dict[str, Any]]:
-        """The figures of the last batch of each streaming query, sorted by name."""
+        """The statistics of the last batch of each streaming query, sorted by name."""
         names = sorted(f"streams/{name}" for name in self.records.names("streams"))
         return list(load_records(self.records, names, dict[str, Any]))
 
@@ -242,11 +249,11 @@ class Target:
         return max([self.history().last, *self._begun()]) + 1
 
     def pending_number(self) -> int | None:
-        """The number of the batch that was begun and is not finished."""
+        """The number of the unfinished batch; None if there is none."""
         return max(self._begun(), default=None)
 
     def unfinished_since(self) -> int | None:
-        """When the oldest batch was begun that is not finished, in milliseconds; None if there is none."""
+        """When the oldest unfinished batch was begun, in milliseconds since 1970; None if there is none."""
         times = []
         for number in self._begun():
             with suppress(FileNotFoundError):  # a run has just finished it
@@ -263,7 +270,7 @@ class Target:
         return {int(number) for number, _, rest in names if rest == suffix}
 
     def pending(self) -> PendingBatch | None:
-        """The batch that was begun and not finished. A run of another process may finish it at any time."""
+        """The unfinished batch; None if there is none. A run of another process may finish it at any time."""
         while begun := self._begun():
             name = f"batches/{max(begun)}.begin.json"
             try:
@@ -288,7 +295,7 @@ class Target:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Create the target and keep other runs out of it.
+        """Create the target if it does not exist, and lock it against other runs.
 
         Raises: target-locked, unwritable-target, store-failed
         """
@@ -297,7 +304,7 @@ class Target:
             yield
 
     def begin(self, begun: PendingBatch, catalogue: bytes) -> None:
-        """Record what a batch reads and its catalogue, before anything is read."""
+        """Record the input of a batch and its catalogue, before anything is read."""
         name = f"catalogues/{begun.catalogue}.json"
         if not self.records.location(name).exists():
             self.records.write(name, catalogue)
@@ -306,7 +313,7 @@ class Target:
         self.at("begun")
 
     def commit(self, manifest: Manifest) -> None:
-        """Commit a batch: from here on it counts. Its staged files must be on disk.
+        """Commit a batch by writing its manifest. Its staged files must already be on disk.
 
         Raises: target-locked if another run has committed a batch of this number
         """
@@ -321,12 +328,14 @@ class Target:
         self.at("committed")
 
     def finish(self, manifest: Manifest, written: Iterable[StagedFile] | None = None, *, again: bool = False) -> None:
-        """Make the files of a committed batch part of their tables. Can be repeated, `again`, after a crash.
+        """Make the files of a committed batch part of their tables. Idempotent; `again` means that it may have been
+        done in part before a crash.
 
-        `written` are its files with their statistics, which are read from the files otherwise.
+        `written` are the files of the batch with their statistics; if it is None, the statistics are read from the
+        files.
 
-        A table that does not take its files keeps nobody waiting: they are set aside, and so are those of later
-        batches, because batches enter a table in order. `problems` says why; the next run tries again.
+        A table that does not accept its files does not block the others. Its files are set aside, and so are those of
+        later batches, because batches enter a table in order. `problems` has the reasons; the next run tries again.
 
         Raises: broken-target if a file is lost, or the list of resolved dead letters cannot be written
         """
@@ -345,7 +354,7 @@ class Target:
         if not isinstance(self.root, ObjectPath):
             above = dict.fromkeys(level.replace(".", "/") for table in files for level in levels_above(table))
             for folder in (*(self.root / level for level in above), self.root):
-                if folder.exists():  # else no table below it took its files
+                if folder.exists():  # else no table below it accepted its files
                     sync_folder(folder)
         self.at("tabled")
         blocked = {table: self._blocked[table] for table in sorted(self._blocked.keys() & files.keys())}
@@ -357,13 +366,13 @@ class Target:
         self.at("finished")
 
     def wait(self) -> None:
-        """Wait for the work that commits of this process have left to other threads, such as checkpoints."""
+        """Wait for the background work of this process's commits, such as checkpoints."""
         for table_format in FORMATS.values():
             table_format.wait()
 
     def _finish_aside(self, traits_of: Callable[[TableEntry], TableTraits], *, but: set[int]) -> Counter[str]:
-        """Try to commit the files that were set aside, without those of the batches `but`; returns the rows that have
-        landed by table."""
+        """Try to commit the files that were set aside, except those of the batches in `but`. Return the number of
+        landed rows by table."""
         aside = {batch: reasons for batch, reasons in self._read_aside() if batch not in but}
         waiting: dict[str, list[int]] = {}  # the batches of each table, in ascending order
         for batch, reasons in aside.items():
@@ -386,9 +395,9 @@ class Target:
         return landed
 
     def _enter_aside(self, entry: TableEntry, batches: list[int]) -> Iterator[tuple[int, list[StagedFile]]]:
-        """Commit the files of one batch after the other to a table; yields those that it has taken.
+        """Commit the files that were set aside to a table, batch by batch, and yield those that it accepts.
 
-        Only the manifest of the first one is read if the table still takes nothing, however many wait.
+        If the table still accepts none, only the manifest of the first batch is read, however many there are.
         """
         for part in filter(None, (batches[:1], batches[1:])):
             for manifest in self._manifests.of(set(part)):
@@ -399,7 +408,7 @@ class Target:
                 yield manifest.batch, files
 
     def _landed(self, files: Iterable[StagedFile]) -> Counter[str]:
-        """The rows of files whose tables have taken them, by table."""
+        """The number of rows, by table, of the files that their tables have accepted."""
         landed: Counter[str] = Counter()
         for file in files:
             if file.table not in self._blocked:
@@ -407,7 +416,7 @@ class Target:
         return landed
 
     def _enter(self, manifest: Manifest, entry: TableEntry, files: list[StagedFile], *, again: bool) -> None:
-        """Commit files to a table, or set them aside. They may have been set aside before, if this is done `again`.
+        """Commit files to a table, or set them aside. With `again`, they may have been set aside before.
 
         Raises: broken-target
         """
@@ -431,15 +440,15 @@ class Target:
             clear_aside(aside)
 
     def _write_aside(self, batch: int, reasons: Mapping[str, str]) -> None:
-        """Note which tables lack their files of a batch, and why, or that none does."""
+        """Record which tables lack their files of a batch, and why. If there are none, delete the record."""
         if reasons:
             self.records.write(_aside_name(batch), msgspec.json.encode(reasons))
         else:
             self.records.delete(_aside_name(batch))
 
     def _read_aside(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """The tables that lack their files of a batch, and why, if the record says so, of each batch in ascending
-        order."""
+        """The batches with files that were set aside, in ascending order, each with the tables that lack them and the
+        reasons."""
 
         def read(batch: int) -> bytes:
             try:
@@ -457,8 +466,8 @@ class Target:
                 yield batch, noted
 
     def set_aside(self) -> dict[str, dict[int, str]]:
-        """The batches whose files each table lacks, and why: what is wrong with the oldest one, which is tried first,
-        is what keeps all of them. Reads the records alone."""
+        """The batches whose files each table lacks, and why. The reason of the oldest batch applies to all later ones,
+        because it is tried first. Reads only the records."""
         tables: dict[str, dict[int, str]] = {}
         for batch, reasons in self._read_aside():
             for table, reason in reasons.items():
@@ -468,26 +477,26 @@ class Target:
 
     @property
     def problems(self) -> list[Problem]:
-        """The tables that have not taken their files, and why."""
+        """The problems of the tables that did not accept their files."""
         return [self.aside_problem(table, reason) for table, reason in sorted(self._blocked.items())]
 
     def aside_problem(self, table: str, reason: str) -> Problem:
-        """The problem of a table that has not taken its files."""
+        """The problem of a table that did not accept its files."""
         message = f"the table '{table}' does not take its rows, which are set aside: {reason}"
         mend = FORMATS[self.format() or "parquet"].how_to_mend(table, reason) or "correct the table"
         hint = f"{mend}; then run the command again: the rows that are set aside land first"
         return Problem("table-set-aside", message, file=str(TablePlace(self.root, table).folder), hint=hint)
 
     def abandon(self, batch: int) -> None:
-        """Delete the begin record and the staged files of a batch that is finished or has nothing left to read."""
+        """Delete the begin record and the staged files of a batch that is finished or dropped."""
         self.records.delete(f"batches/{batch}.begin.json")
         self.clear_staging(batch)
 
     def recover(self, traits_of: Callable[[TableEntry], TableTraits] = attrgetter("traits")) -> Counter[str]:
-        """Finish committed batches, with the files that were set aside, and delete staged files of uncommitted ones.
+        """Finish committed batches, commit files that were set aside, and delete staged files of uncommitted batches.
 
-        Tables are tried again with `traits_of` their entries, because settings may allow now what they did not before.
-        Returns the rows that have landed by table.
+        `traits_of` returns the current traits of a table, because new settings may allow what the old ones did not.
+        Return the number of landed rows by table.
         """
         self._blocked.clear()
         begun = self._begun()

@@ -1,7 +1,7 @@
 """A task: reads its splits, passes the chunks to the engine, stages the rows, and returns a small summary.
 
-It runs in a Python worker of Spark but does not depend on Spark. A task may run twice or be killed: it stages files in
-a folder of its own, which count only after the driver commits them.
+It runs in a Python worker of Spark but does not depend on Spark. A task may run twice or be killed, so each execution
+stages files under names of its own. They count only after the driver commits them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ __all__ = [
 
 PROGRESS_SECONDS = 0.25
 MAX_ENDPOINTS: Final = 1000
-"""Endpoints whose dead letters a task counts: records can name any number of them."""
+"""Maximum number of endpoints for which a task counts dead letters; records can name any number of endpoints."""
 SHARED_TARGET = (
     "choose a target that the driver and all workers reach: an object store, or a folder that all of them mount under "
     "the same path"
@@ -70,14 +70,14 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all tasks of a batch share.
+    """The input that all tasks of a batch share.
 
-    Shape: `catalogue` is compressed JSON; it is empty if the options have the compiled catalogue. `staging` is where
-    tasks write files, None in a dry run. `progress_folder` is where they write how far they are. `tables` is the list
-    of the target's tables, and `names` has those of other definitions as in `assign_names`; None leaves them to the
-    engine. `table_settings` are those of the target. `staging_policy` chooses the tables whose rows are staged. With
-    `dead_letters` the splits are row groups of dead-letter files. With `repeats`, events that have landed before enter
-    the table of repeats.
+    Shape: `catalogue` is compressed JSON; it is empty if `options` contains the compiled catalogue. `staging` is where
+    tasks write files, None in a dry run. `progress_folder` is where they write their progress. `tables` is the file
+    that lists the tables of the target. `names` has the table names of definitions without a table, as in
+    `assign_names`; None leaves naming to the engine. `table_settings` are those of the batch. `staging_policy` selects
+    the tables whose rows go to the staging table. With `dead_letters`, the splits are row groups of dead-letter files.
+    With `repeats`, events that have already landed go to the table of repeats.
     """
 
     factory: EngineFactory
@@ -104,7 +104,8 @@ class Job:
 
 
 class SplitResult(msgspec.Struct, kw_only=True):
-    """How far a split was read; `changed` says why nothing of its file may land, `is_missing` that it is not there."""
+    """The progress of a split. `changed` is the reason why its file must not land; `is_missing` is true if this machine
+    does not see the file."""
 
     split: FileSplit
     progress: Progress
@@ -116,15 +117,16 @@ class SplitResult(msgspec.Struct, kw_only=True):
 class TaskResult(msgspec.Struct, kw_only=True):
     """The summary of a task.
 
-    Shape: `read` is the number of messages that the engine counted. `files` have the rows as written. `schemas` are
-    serialised Arrow schemas, which many tables share; `columns` has the position in it for each table. `descriptions`
-    are those of columns, of tables for which they have changed. `rows` counts rows by table; `staged` of them are in
-    the staging table. In a replay, `unresolved` counts dead letters that were read and did not land. `bytes_read` is
-    the size of the records, as in `Chunk.size`. Of a DataFrame, `offsets` are the rows that were read, and `skipped`
-    counts those that had landed before. `events` are those that repeat none of an earlier batch, as in
-    `EVENT_SCHEMA`, if repeats were searched. `dead_letter_endpoints` counts dead letters by the endpoint that
-    their record names, of at most `MAX_ENDPOINTS`; it is empty if the run has an endpoint. `fault` is the (code,
-    message, hint) of the problem that stopped the task; `trace` is its traceback if it is an internal error.
+    Shape: `read` is the number of messages that the engine counted. `files` are the staged files. `schemas` are
+    serialised Arrow schemas, which many tables share; `columns` maps each table to the position of its schema in them.
+    `descriptions` has the column descriptions of tables for which they have changed. `rows` counts rows by table;
+    `staged` counts those of them in the staging table. In a replay, `unresolved` counts dead letters that were read and
+    did not land. `bytes_read` is the size of the records, as in `Chunk.size`. For a DataFrame, `offsets` are the
+    identified rows that are new to the target, and `skipped` counts those that had already landed. `events` are those
+    that do not repeat an event of an earlier batch, as in `EVENT_SCHEMA`, if the task searched for repeats; `late` is
+    as in `Manifest`. `dead_letter_endpoints` counts dead letters by the endpoint that their record names, for at most
+    `MAX_ENDPOINTS`; it is empty if the run has an endpoint. `fault` is the (code, message, hint) of the problem that
+    stopped the task; `trace` is its traceback if it is an internal error.
     """
 
     files: list[StagedFile] = []
@@ -151,7 +153,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
 
 
 class TaskError(Exception):
-    """A task cannot continue; the arguments are the problem's code, its message, and its hint if it has one."""
+    """A task cannot continue. The arguments are the problem's code, its message, and optionally its hint."""
 
 
 @dataclass(slots=True)
@@ -192,7 +194,7 @@ class _Tally:
                 self.dead_letter_endpoints[endpoint] += count
 
     def note_columns(self, tables: Iterable[str], schema: pa.Schema) -> None:
-        """Note the columns of tables whose columns are not known yet."""
+        """Record the columns of tables that have none recorded yet."""
         number = self.schemas.setdefault(schema.serialize().to_pybytes(), len(self.schemas))
         self.columns |= dict.fromkeys(tables, number)
 
@@ -207,8 +209,8 @@ class _Tally:
 def run_task(job: Job, splits: list[FileSplit], number: int = 0) -> TaskResult:
     """Land `splits` as task `number` of its batch.
 
-    If a file has changed, the driver runs the batch again without it. So what follows is read, to know all changed
-    files, but does not land.
+    If a file has changed, the driver runs the batch again without it. The remaining splits are therefore read, to find
+    all changed files, but they do not land.
     """
     task = Task(job, number)
 
@@ -225,7 +227,7 @@ def run_task(job: Job, splits: list[FileSplit], number: int = 0) -> TaskResult:
 
 
 def guarded(task: Task, run: Callable[[], R]) -> R | TaskResult:
-    """Run a part of a task; an exception becomes the result of the task, with its place."""
+    """Run a part of a task. An exception becomes the fault of the task's result, with the place where it occurred."""
     try:
         task.check_target_is_shared()
         return run()
@@ -235,7 +237,7 @@ def guarded(task: Task, run: Callable[[], R]) -> R | TaskResult:
 
 
 def _failed(task: Task, error: Exception) -> TaskResult:
-    """The result of a task that an exception has ended, which is being handled."""
+    """The result of a task that failed with an exception. Must be called while the exception is handled."""
     if isinstance(error, TaskError):
         code, message, *hint = error.args
         return TaskResult(fault=(code, message, next(iter(hint), None)))
@@ -263,9 +265,10 @@ class Task:
         self._deferred: ChunkQueue[SplitResult | None] = ChunkQueue()  # of records that match no definition
 
     def check_target_is_shared(self) -> None:
-        """Check that this machine sees what the driver has written to a target that is a folder.
+        """If the target is a folder, check that this machine sees what the driver has written to it.
 
-        This machine may have another folder with the same path, but not the folder of progress, whose name is random.
+        This machine may have a different folder with the same path, but it cannot have the progress folder, whose name
+        is random.
 
         Raises: TaskError (not-shared)
         """
@@ -299,7 +302,7 @@ class Task:
         return load_tables(self._job.tables)
 
     def abandon(self) -> None:
-        """Let go of the files that the task was writing: it has failed."""
+        """Abandon the files that the task was writing, because it has failed."""
         if self._spool:
             self._spool.abandon()
 
@@ -307,7 +310,7 @@ class Task:
         """How the files of a table are written."""
         if xid is None:
             traits = self._tables[table].traits if table in self._tables else own_traits(table)
-            repeats = table != STAGED  # its JSON texts differ, and dictionaries of them take time and space
+            repeats = table != STAGED  # its JSON texts differ, so dictionaries of them would cost time and space
             return FileLayout(descriptions=traits.comments or None, dictionaries=repeats)
         settings, table_format = self._job.table_settings, FORMATS[self._job.format]
         options, known = settings.of(xid), self._tables.get(table)
@@ -319,7 +322,7 @@ class Task:
 
     @cached_property
     def _engine(self) -> Engine:
-        """The engine, with the tables of the target."""
+        """The engine, adapted to the existing tables of the target."""
         job, tables = self._job, self._tables
 
         def existing(name: str) -> pa.Schema | None:
@@ -336,7 +339,8 @@ class Task:
         return EvolvingEngine(engine, existing, table_format, names, partitions, may_rewrite=may_rewrite)
 
     def land(self, split: FileSplit, *, dry: bool = False) -> SplitResult:
-        """Land the messages of a split, some of them together with those of the next ones; if `dry`, only read it.
+        """Land the messages of a split. Some may land later, together with those of the next splits. If `dry`, only
+        read the split.
 
         Raises: TaskError (not-conserved)
         """
@@ -352,7 +356,7 @@ class Task:
         return result
 
     def add(self, chunk: Chunk, result: SplitResult | None = None) -> None:
-        """Land a chunk, or keep it to land together with the next ones. Its messages are counted in `result`.
+        """Land a chunk, or queue it to land together with the next ones. Its messages are counted in `result`.
 
         Raises: TaskError (not-conserved)
         """
@@ -361,7 +365,7 @@ class Task:
             self._land(before, may_defer=True)
 
     def _land(self, waiting: JoinedChunks[SplitResult | None], *, may_defer: bool = False) -> None:
-        """Land chunks as one. Records that the engine defers wait for those of the next chunks.
+        """Land chunks as one. Records that the engine defers are queued, to land together with those of later chunks.
 
         Raises: TaskError (not-conserved)
         """
@@ -399,7 +403,7 @@ class Task:
             raise TaskError("not-conserved", f"{self.place}: {counts}")
 
     def replay(self, split: FileSplit, dead_letters: ReplaySelection) -> SplitResult:
-        """Land the dead letters of a split that match now."""
+        """Land the dead letters of a split that now match."""
         result = SplitResult(split=split, progress=Progress(lines=0))
         self.place = f"dead letters in '{split.file}'"
         try:
@@ -418,7 +422,7 @@ class Task:
         return result
 
     def _readable(self, records: Iterator[R]) -> Iterator[R]:
-        """What is read from a table of the target. Raises: TaskError (broken-target)"""
+        """Yield records from a table of the target, and convert errors. Raises: TaskError (broken-target)"""
         try:
             yield from records
         except (OSError, pa.ArrowException) as error:
@@ -431,19 +435,19 @@ class Task:
             self._spool.add(DEAD_LETTERS, landed.dead_letters)
 
     def finish(self, splits: list[SplitResult], **counts: Any) -> TaskResult:
-        """Land what waits and write the staged rows. `counts` are further fields of the result.
+        """Land the queued chunks and write the staged rows. `counts` are further fields of the result.
 
         Raises: TaskError (not-conserved)
         """
         if last := self._waiting.take():
-            self._land(last, may_defer=not self._deferred.is_empty)  # else they would land alone
+            self._land(last, may_defer=not self._deferred.is_empty)  # with none queued, they would land alone
         if deferred := self._deferred.take():
             self._land(deferred)
         files = self._spool.finish() if self._spool else []
         staged = self._spool.staged if self._spool else Counter()
         if self._spool and staged:
             self._tally.note_columns([STAGED], self._spool.staged_schema)
-        counts["descriptions"] = {  # what the target knows need not be sent
+        counts["descriptions"] = {  # only those that are not in the target yet
             table: info.descriptions
             for table, info in self._tally.info.items()
             if table not in self._tables or self._tables[table].traits.comments != info.descriptions
@@ -472,7 +476,7 @@ def _place(chunks: Sequence[Chunk]) -> str:
 
 
 class ProgressFile:
-    """A small file that tells the driver how far a task is. Only the display depends on it."""
+    """A small file that reports the progress of a task to the driver. It is used only for display."""
 
     def __init__(self, folder: str | None, name: str) -> None:
         self._path = os.path.join(folder, name) if folder else None
@@ -480,7 +484,7 @@ class ProgressFile:
         self._next = 0.0
 
     def add(self, position: int, messages: int) -> None:
-        """The position in the current split, and the messages that have landed so far."""
+        """Set the position in the current split, and the number of messages that the task has read so far."""
         self._position, self._messages = position, messages
         if self._path and time.monotonic() >= self._next:
             self.flush()

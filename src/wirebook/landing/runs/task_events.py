@@ -1,7 +1,7 @@
-"""The events of tasks, as the driver gets them, and which of them land: no task sees the events of another.
+"""Finds repeats between tasks, on the driver: no task sees the events of another.
 
-Of equal events in several tasks, the one with the smallest place lands: the driver decides so, and the batch runs again
-with its decision.
+Each task returns its events to the driver. If several tasks have the same event, the one with the smallest place (file,
+line, index) lands: the driver decides this, and the batch runs again with its decision.
 
 Spec: docs/how-to/deduplicate.md; docs/decisions/0209
 """
@@ -30,7 +30,7 @@ EVENT_SCHEMA = pa.schema({
 
 
 def encode(events: pa.Table) -> bytes:
-    """Events as bytes."""
+    """Encode events as an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, events.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
         writer.write_table(events)
@@ -39,7 +39,7 @@ def encode(events: pa.Table) -> bytes:
 
 
 def decoded(parts: Iterable[bytes]) -> pa.Table:
-    """The events of several tasks."""
+    """Decode the events of several tasks into one table."""
     tables = [pa.ipc.open_stream(part).read_all() for part in parts if part]
     return pa.concat_tables([EVENT_SCHEMA.empty_table(), *tables]).unify_dictionaries().combine_chunks()
 
@@ -50,8 +50,9 @@ def keys_of(events: pa.Table) -> EventKeys:
 
 
 def decide_events(parts: Iterable[bytes], window: int) -> bytes | None:
-    """Decide which events land of those that several tasks have: of equal events within the window, the one with the
-    smallest file, line and index. None if the tasks have already landed just these."""
+    """Decide which events land if several tasks have the same event: among equal events within the window, the one with
+    the smallest file, line and index. Return the events that land, encoded; None if the tasks have already landed
+    exactly these."""
     events = decoded(parts)
     dropped = np.flatnonzero(~events["kept"].to_numpy())
     rows = np.unique(np.concatenate([dropped, *same_events(keys_of(events))]))

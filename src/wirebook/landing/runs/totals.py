@@ -1,4 +1,4 @@
-"""Sums over the results of tasks, and over the counts of batches. All pure."""
+"""Sums over the results of tasks and over the counts of batches. All pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 NO_TYPED_TABLES: Final = (DEAD_LETTERS, REPEATED, RESOLVED)
-"""Tables whose rows are not messages that have landed in typed tables."""
+"""Tables whose rows do not count as landed messages."""
 
 
 def total_counts(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
@@ -55,8 +55,8 @@ def landed_rows(rows: Mapping[str, int]) -> int:
 def landed_by_endpoint(
     results: Sequence[TaskResult], endpoint: str | None, endpoint_of: Callable[[str], str | None]
 ) -> Counter[str]:
-    """The landed messages by endpoint: that of the run, or else that of their definition. Messages of definitions that
-    no endpoint has, or several, are left out."""
+    """Count landed messages by endpoint: that of the run, or else that of their definition. Messages of definitions
+    that belong to no endpoint, or to several, are left out."""
     definitions = {table: xid for result in results for table, xid in result.definitions.items()}
     counts: Counter[str] = Counter()
     for table, rows in total_counts(result.rows for result in results).items():
@@ -68,7 +68,7 @@ def landed_by_endpoint(
 def dead_letters_by_endpoint(
     results: Sequence[TaskResult], endpoint: str | None, endpoints: Callable[[], Collection[str]]
 ) -> Counter[str]:
-    """The dead letters by endpoint: that of the run, or else the one that their record names, if it is among the
+    """Count dead letters by endpoint: that of the run, or else the one that their record names, if it is among the
     `endpoints` of the catalogue."""
     if endpoint:
         dead = sum(result.rows.get(DEAD_LETTERS, 0) for result in results)

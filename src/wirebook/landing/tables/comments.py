@@ -1,4 +1,4 @@
-"""Comments of columns: the descriptions in payload schemas, and what our own columns mean.
+"""Column comments: the descriptions in payload schemas, and the meaning of Wirebook's own columns.
 
 Spec: docs/how-to/table-settings.md#comments
 """
@@ -32,13 +32,14 @@ PLACEHOLDER: Final = "ctx_"
 
 
 def comment_text(text: str) -> str:
-    """A description as a comment: one line of limited length."""
+    """Convert a description to a comment: one line of at most `MAX_COMMENT` characters."""
     words = " ".join(text.split())
     return words if len(words) <= MAX_COMMENT else f"{words[: MAX_COMMENT - 1]}…"
 
 
 def with_comments(schema: pa.Schema, descriptions: Mapping[str, str], key: bytes) -> pa.Schema:
-    """The columns with their comments as metadata with this key. `descriptions` has those of the payload's schema."""
+    """The columns with comments as field metadata under `key`. `descriptions` maps names of columns to their
+    descriptions in the payload schema."""
     return _with_comments(schema, tuple(descriptions.items()), key)
 
 

@@ -1,6 +1,7 @@
-"""Delta Lake, by the package `deltalake`: tasks write Parquet files; the driver adds them to a table in a transaction.
+"""The Delta Lake table format, through the package `deltalake`: tasks write Parquet files; the driver adds them to a
+table in one transaction.
 
-The transaction carries the batch number (``txn``); a batch that the table already has is not added again.
+The transaction records the batch number in a ``txn`` action, so that a batch is never added twice.
 
 Spec: docs/land.md#delta-lake; docs/decisions/0059
 """
@@ -55,16 +56,16 @@ if TYPE_CHECKING:
 __all__ = ["DeltaFormat"]
 
 GUARDS: Final = {"delta.invariants", "delta.generationExpression"}
-"""Metadata of columns whose values must be checked or computed."""
+"""Metadata keys of columns whose values must be checked or computed on write."""
 DELETION_VECTORS: Final = "deletionVectors"
-"""The table feature with which files of the log mark single rows of data files as deleted."""
+"""The table feature that marks single rows of data files as deleted."""
 CONSTRAINT: Final = "delta.constraints."
 NOT_OURS: Final = "it was not made by Wirebook. Name it in the settings of tables, so that the rows are added to it"
 
 
 class _Addition(NamedTuple):
-    """What a commit adds to the table in `folder`: the staged `files` of a batch. The table has the columns `schema`
-    and the traits from then on."""
+    """The staged `files` of a batch, to be added to the table in `folder`. After the commit, the table has the
+    columns `schema` and the `traits`."""
 
     folder: Location
     batch: int
@@ -73,7 +74,8 @@ class _Addition(NamedTuple):
     traits: TableTraits
 
     def place_files(self, configuration: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Move the files into the folder; returns the actions that add them to a table with these properties."""
+        """Move the files into the folder. Returns the log actions that add them to a table with the properties
+        `configuration`."""
         place_files(self.folder, self.files)
         return _actions(self.folder, self.files, self.traits, configuration)
 
@@ -92,7 +94,8 @@ class DeltaFormat(ParquetFormat):
         library("deltalake")
 
     def check_properties(self, properties: Mapping[str, str]) -> str | None:
-        """Try them with an empty table in a temporary folder: some need table features that `deltalake` lacks."""
+        """Create an empty table with these properties in a temporary folder, because some properties require table
+        features that `deltalake` does not support."""
         from deltalake import DeltaTable, Schema  # noqa: PLC0415
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
@@ -112,7 +115,7 @@ class DeltaFormat(ParquetFormat):
         return SummarisedParquetWriter(path, schema, layout, partial(_statistics, positions=positions))
 
     def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:
-        """Only by a rewrite: widening without one is a table feature that few readers support."""
+        """Only if the table may be rewritten: widening in place is a table feature that few readers support."""
         return may_rewrite and widens(old, new)
 
     def commit(
@@ -137,14 +140,14 @@ class DeltaFormat(ParquetFormat):
         except (DeltaError, OSError) as error:
             if not _has_batch(folder, batch):
                 raise _failure(folder, error) from error
-            end = None  # only the answer of the store was lost
+            end = None  # the commit succeeded; only the response of the store was lost
         sync_new(folder / "_delta_log", started)
         if end is not None:
             self._ends[folder] = end
 
     def _commit_by_library(self, added: _Addition) -> LogEnd | None:
-        """Add the files of a batch by `deltalake`, unless the table has them. Returns the end of the log if the next
-        batch may be appended to it.
+        """Add the files of a batch through `deltalake`, unless the table already has the batch. Returns the end of
+        the log, or None if the next batch must be added through `deltalake`, too.
 
         Raises: CommitFailed, OSError, DeltaError
         """
@@ -179,7 +182,7 @@ class DeltaFormat(ParquetFormat):
         return sorted(place.folder / unquote(urlparse(path).path) for path in paths)
 
     def deleted_rows(self, place: TablePlace) -> dict[str, pa.Int64Array]:
-        """Those of deletion vectors."""
+        """The rows that deletion vectors mark as deleted."""
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
         table = _opened(place.folder)
@@ -200,8 +203,8 @@ class DeltaFormat(ParquetFormat):
         return how_to_mend(table, reason)
 
     def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:
-        """Compact small files, write a checkpoint of the log, and delete files that neither the current version nor
-        one younger than the retention has, those of killed runs among them."""
+        """Compact small files, write a checkpoint of the log, and delete files that are neither in the current
+        version nor in one within the retention period, including files that killed runs left."""
         from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
         try:
@@ -211,7 +214,7 @@ class DeltaFormat(ParquetFormat):
 
 
 def _opened(folder: Location) -> DeltaTable | None:
-    """The table in a folder; None if there is none. Raises: CommitFailed, OSError, store-failed"""
+    """The table in a folder; None if the folder has no table. Raises: CommitFailed, OSError, store-failed"""
     from deltalake import DeltaTable  # noqa: PLC0415
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
@@ -224,7 +227,8 @@ def _opened(folder: Location) -> DeltaTable | None:
 
 
 def _failure(folder: Location, error: Exception) -> Exception:
-    """What a failed commit raises: a `DeltaError` is about the table; others are the store's, or of the system."""
+    """The exception to raise for a failed operation on a table: `CommitFailed` for a `DeltaError`, which concerns the
+    table; otherwise an error of the store or the operating system."""
     reason = short_reason(error)
     if not isinstance(error, OSError):
         return CommitFailed(reason)
@@ -234,7 +238,7 @@ def _failure(folder: Location, error: Exception) -> Exception:
 
 
 def _has_batch(folder: Location, batch: int) -> bool:
-    """Whether a table has a batch, if the store answers."""
+    """Whether a table has a batch; False if the table cannot be read."""
     from deltalake import DeltaTable  # noqa: PLC0415
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
@@ -268,11 +272,12 @@ def _create(added: _Addition) -> None:
 
 
 def _append(table: DeltaTable, added: _Addition, open_file: Callable[..., TableWriter]) -> bool:
-    """Add files that the table does not have. Wider types, new columns, comments and properties are set in transactions
-    before, which may succeed alone.
+    """Add the files of a batch that the table does not have yet. Wider types, new columns, comments and properties
+    are committed first, in transactions of their own, so these may succeed even if adding the files fails.
 
-    The rows of the files are written anew into a table with partitions, types or constraints of others, and if their
-    types are narrower than those of the table; then this returns False.
+    Returns False if the rows are rewritten through `deltalake` instead of adding the files unchanged. This is
+    necessary if another program has set partitions or constraints of the table, or if types in the files and in the
+    table differ.
 
     Raises: CommitFailed, OSError, DeltaError
     """
@@ -289,7 +294,7 @@ def _append(table: DeltaTable, added: _Addition, open_file: Callable[..., TableW
     columns = _columns_of(table, schema)
     is_plain = not _is_guarded(table, traits) and columns.types == _as_delta(schema).types
     is_plain = is_plain and not _have_other_types(added.files, folder, schema)
-    if not is_plain and traits.day:  # a column like any other
+    if not is_plain and traits.day:  # rewritten rows contain the day as an ordinary column
         columns = _columns_of(table, schema.append(pa.field(traits.day.column, pa.date32())))
     _alter(table, columns, traits)
     if is_plain:
@@ -306,8 +311,8 @@ def _append(table: DeltaTable, added: _Addition, open_file: Callable[..., TableW
 
 
 def _write_rows(table: DeltaTable, added: _Addition, columns: pa.Schema, required: Sequence[str]) -> None:
-    """Write the rows of files anew, with the types of a table, and delete the files. The columns `required` must not
-    have nulls.
+    """Rewrite the rows of staged files through `deltalake`, with the column types of the table, and delete the files.
+    The `required` columns must not contain nulls.
 
     Raises: CommitFailed, OSError, DeltaError
     """
@@ -328,7 +333,8 @@ def _write_rows(table: DeltaTable, added: _Addition, columns: pa.Schema, require
 
 
 def _violation(table: DeltaTable, error: Exception) -> CommitFailed | None:
-    """The failure if rows violate constraints of a table; None if `error` is another. The error names neither."""
+    """Convert a constraint violation to a failure that lists the constraints of the table, because `error` does not
+    name the violated one. Returns None for any other error."""
     configuration = table.metadata().configuration
     constraints = [
         f"{name.removeprefix(CONSTRAINT)} ({expression})"
@@ -341,8 +347,8 @@ def _violation(table: DeltaTable, error: Exception) -> CommitFailed | None:
 
 
 def _have_other_types(files: Mapping[Location, StagedFile], folder: Location, schema: pa.Schema) -> bool:
-    """Whether files, which were set aside before the types of their table changed, have other types than `schema`.
-    Those that a task has just written do not."""
+    """Whether the types of any file differ from `schema`. Only files that were staged before their table changed can
+    differ. Files with statistics are not read, because a task has just written them."""
     known = dict(zip(schema.names, schema.types, strict=True))
     return any(
         not field.type.equals(known.get(field.name, field.type))
@@ -353,8 +359,8 @@ def _have_other_types(files: Mapping[Location, StagedFile], folder: Location, sc
 
 
 def _alter(table: DeltaTable, columns: pa.Schema, traits: TableTraits) -> None:
-    """Add columns and comments that the table lacks, and set its description and properties. What others have
-    described in a table that settings name stays.
+    """Add missing columns and comments to a table, and set its description and properties. If the settings name the
+    table, another program may own it: its existing comments and description stay.
 
     Raises: DeltaError
     """
@@ -367,7 +373,7 @@ def _alter(table: DeltaTable, columns: pa.Schema, traits: TableTraits) -> None:
         if old is not None and traits.is_named:
             comment = old.metadata.get("comment", comment)
         if old is None or old.type != field.type or (comment and "comment" not in old.metadata):
-            # This merges metadata, and fails if a member of both differs.
+            # `add_columns` merges metadata, and fails if a key has different values.
             merged = field.metadata | (old.metadata if old else {})
             added.append(Field(field.name, field.type, nullable=old is None or old.nullable, metadata=merged))
         if old is not None and comment and old.metadata.get("comment", comment) != comment:
@@ -385,7 +391,7 @@ def _alter(table: DeltaTable, columns: pa.Schema, traits: TableTraits) -> None:
 
 
 def _as_delta(schema: pa.Schema) -> pa.Schema:
-    """The columns with the types that Delta Lake has for them."""
+    """The columns with the types that they get in a Delta table."""
     from deltalake import Schema  # noqa: PLC0415
 
     return pa.schema(Schema.from_arrow(schema).to_arrow())
@@ -404,12 +410,13 @@ def _columns_of(table: DeltaTable, schema: pa.Schema) -> pa.Schema:
             "the column or the definition"
         )
         raise CommitFailed(message)
-    theirs = {field.name: field.nullable for field in table.schema().fields}  # else the table would allow nulls
+    theirs = {field.name: field.nullable for field in table.schema().fields}  # else they would become nullable
     return pa.schema([pa.field(name, merged.field(name).type, theirs.get(name, True)) for name in schema.names])
 
 
 def _is_guarded(table: DeltaTable, traits: TableTraits) -> bool:
-    """Whether rows must be written by `deltalake`, which knows the partitions and constraints of a table."""
+    """Whether rows must be written through `deltalake`, because the table has partitions, constraints, required
+    columns or generated columns that another program has set."""
     metadata = table.metadata()
     own = [traits.day.column] if traits.day else []
     return (
@@ -454,7 +461,8 @@ def _statistics(
     without_nan: Collection[tuple[str, ...]] = (),
     positions: Collection[int] | None = None,
 ) -> str:
-    """The statistics of a file as the log has them: without escapes, some of which readers misread."""
+    """The statistics of a file as JSON text for the log. Characters outside ASCII are not escaped, because some
+    readers misread such escapes."""
     return orjson.dumps(file_statistics(metadata, without_nan, positions), default=_number).decode()
 
 
@@ -466,9 +474,9 @@ def _number(value: Decimal) -> orjson.Fragment:
 def _actions(
     folder: Location, files: Mapping[Location, StagedFile], traits: TableTraits, configuration: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """The actions that add files, as in the log of a table with these properties. Files are read if their statistics
-    are not known, or if these have other columns: the task knows the properties in `traits`, but not those that others
-    have set."""
+    """The log actions that add files to a table with the properties `configuration`. The footer of a file is read if
+    its statistics are unknown or cover other columns: the task that wrote it knows the properties in `traits`, but
+    not those that other programs have set."""
     actions, now, day = [], time.time_ns() // 1_000_000, traits.day
     indexed = IndexedColumns.of(configuration)
     is_known = indexed == IndexedColumns.of(traits.properties)

@@ -1,9 +1,9 @@
-"""Append files to Delta tables of this machine whose log a run has just written, without reading the log again.
+"""Append files to a local Delta table without reading its log, if this process wrote the last version.
 
-`deltalake` reads a whole table for each transaction: its cost grows with the files of the table, and a stream commits
-many tables a second. Here a transaction that only adds files is one file of the log, which must not exist yet.
-Whatever else a table may need is left to `deltalake`: its first transaction in a run, new columns, comments or
-properties, table features, and tables to which another program has written.
+For each transaction, `deltalake` reads a whole table. This cost grows with the number of files of the table, and a
+stream commits to many tables per second. A transaction that only adds files is a single new file in the log, which
+must not exist yet, so it is written here directly. Everything else is left to `deltalake`: the first transactions of
+a run, new columns, comments or properties, table features, and tables to which another program has written.
 
 Spec: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries; docs/decisions/0210
 """
@@ -31,16 +31,17 @@ if TYPE_CHECKING:
 __all__ = ["APPLICATION", "WRITER_VERSION", "LogEnd"]
 
 APPLICATION: Final = "wirebook"
-"""The name of the transactions, whose version is the number of the batch."""
+"""The application id of Wirebook's ``txn`` actions, whose version is the batch number."""
 ENGINE: Final = f"wirebook/{version_of('wirebook')}"
 
 WRITER_VERSION: Final = 2
-"""The highest version of the protocol for writers whose features an append cannot violate: later ones have more."""
+"""The highest writer version of the protocol whose features an append cannot violate (apart from invariants, which
+are checked). Later versions have more features."""
 
 
 class LogEnd:
-    """The end of the log of a table: its last `version`, which has the batch `batch`. `configuration` are the
-    properties of the table."""
+    """The end of the log of a table: the last `version`, and the last batch that the table has. `configuration` has
+    the table properties."""
 
     def __init__(self, log: Path, table: DeltaTable, batch: int, schema: pa.Schema, traits: TableTraits) -> None:
         self.configuration = table.metadata().configuration
@@ -50,15 +51,16 @@ class LogEnd:
 
     @staticmethod
     def of(log: Path, table: DeltaTable, batch: int, schema: pa.Schema, traits: TableTraits) -> LogEnd | None:
-        """The end of the log of a table with these columns and traits; None if only `deltalake` may append to it."""
+        """The end of the log of a table with these columns and traits; None if rows may be added only through
+        `deltalake`, because the table has invariants or a later writer version."""
         has_invariants = any("delta.invariants" in field.metadata for field in table.schema().fields)
         if has_invariants or table.protocol().min_writer_version > WRITER_VERSION:
             return None
         return LogEnd(log, table, batch, schema, traits)
 
     def append(self, batch: int, actions: Sequence[Mapping[str, Any]], schema: pa.Schema, traits: TableTraits) -> bool:
-        """Add the files of a batch in a new version, unless the table has the batch; returns False, and does nothing,
-        if `deltalake` has to do it. The version is durable when this returns.
+        """Add the files of a batch in a new version, unless the table already has the batch. The version is durable
+        when this returns. Returns False, without changing anything, if `deltalake` must add the files.
 
         Raises: OSError
         """
@@ -90,7 +92,8 @@ class LogEnd:
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
-    """What tells a file from another one of the same name; None if there is none."""
+    """The inode, size and modification time of a file, which distinguish it from a later file of the same name. None
+    if the file does not exist."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -99,7 +102,8 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
 
 
 def _create(path: Path, data: bytes) -> bool:
-    """Write a file completely; returns False if it exists, or if the file system has no links."""
+    """Create a file atomically and durably. Returns False if it already exists, or if the file system has no hard
+    links."""
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         write_durably(partial, data)

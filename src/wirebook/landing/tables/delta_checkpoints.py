@@ -33,38 +33,39 @@ if TYPE_CHECKING:
 __all__ = ["STORAGE", "Checkpoints", "extend_checkpoint", "has_checkpoint", "log_file", "write_checkpoint"]
 
 STORAGE: Final = {"allow_http": "true", **RETRY_OPTIONS}
-"""Options of the object store; credentials and addresses come from the environment or the instance."""
+"""Options of the object store. Credentials and endpoints come from the environment or the cloud instance."""
 CHECKPOINT_INTERVAL: Final = 100
-"""How many versions are between two checkpoints, unless the table says otherwise."""
+"""Number of versions between two checkpoints, unless the table has the property `delta.checkpointInterval`."""
 LAST_CHECKPOINT: Final = "_last_checkpoint"
 LOG_RETENTION: Final = timedelta(days=30)
-"""How long files of the log are kept, unless the table says otherwise."""
+"""How long log files are kept by default. Tables with a retention of their own are left to `deltalake`."""
 ACTIONS_AT_ONCE: Final = 2_000
-"""How many actions of a checkpoint are in memory at once."""
+"""Maximum number of checkpoint actions in memory at a time."""
 OTHER_CHECKPOINTS: Final = (
     "delta.checkpoint.",
     "delta.checkpointPolicy",
     "delta.enableExpiredLogCleanup",
     "delta.logRetentionDuration",
 )
-"""Properties of a table, or their prefixes, that change its checkpoints or what is deleted with them."""
+"""Table properties, or prefixes of them, that change the checkpoints or the cleanup of the log. The checkpoints of
+tables with such properties are left to `deltalake`."""
 ADD_FIELDS: Final = {"path", "partitionValues", "size", "modificationTime", "dataChange", "stats"}
 
 
 def log_file(log: Path, version: int) -> Path:
-    """The transaction that makes a version of a table."""
+    """The file of the log with the transaction that creates a version."""
     return log / f"{version:020}.json"
 
 
 def has_checkpoint(folder: str, version: int, configuration: Mapping[str, str | None]) -> bool:
-    """Whether a version of the table in the folder of this name gets a checkpoint. The versions of tables that are
-    written in the same batches differ."""
+    """Whether a version of the table in a folder of this name gets a checkpoint. A hash of the name shifts these
+    versions, so that tables that are committed in the same batches get their checkpoints in different ones."""
     interval = int(configuration.get("delta.checkpointInterval") or CHECKPOINT_INTERVAL)
     return version > 0 and (version + zlib.crc32(folder.encode())) % interval == 0
 
 
 def write_checkpoint(table: DeltaTable) -> None:
-    """Write a checkpoint of the loaded version, and delete the files of the log whose retention is over.
+    """Write a checkpoint of the loaded version, and delete expired files of the log.
 
     Raises: DeltaError, OSError
     """
@@ -73,7 +74,7 @@ def write_checkpoint(table: DeltaTable) -> None:
 
 
 class Checkpoints:
-    """Writes checkpoints one at a time, because each takes memory for all files of its table."""
+    """Writes checkpoints in a thread, one at a time, because `deltalake` needs memory for all files of the table."""
 
     def __init__(self) -> None:
         self._requested: dict[Location, Future[None]] = {}
@@ -81,8 +82,9 @@ class Checkpoints:
         self._lock = Lock()  # tables are committed by several threads
 
     def request(self, folder: Location, appended: int | None = None) -> None:
-        """Request a checkpoint of the version `appended`, which only adds files, or of the version that the table has
-        when it is written. A failure is ignored: the next checkpoint covers it."""
+        """Request a checkpoint of a table: of the version `appended`, if only files were added since the previous
+        checkpoint, else of the version that is current when the checkpoint is written. A failure is ignored, because
+        the next checkpoint covers the same files."""
         with self._lock:
             self._thread = self._thread or ThreadPoolExecutor(1, "wirebook-checkpoints")
             self._requested = {table: written for table, written in self._requested.items() if not written.done()}
@@ -90,7 +92,7 @@ class Checkpoints:
                 self._requested[folder] = self._thread.submit(_checkpoint, folder, appended)
 
     def wait(self) -> None:
-        """Wait for the checkpoints that are not written yet. The end of the process does so, too."""
+        """Wait for all requested checkpoints. The process also waits for them before it exits."""
         with self._lock:
             requested = list(self._requested.values())
         wait(requested)
@@ -110,10 +112,10 @@ def _checkpoint(folder: Location, appended: int | None) -> None:
 
 
 def extend_checkpoint(log: Path, version: int) -> bool:
-    """Write the checkpoint of a version from the previous one and the files that were added since.
+    """Write the checkpoint of a version from the previous checkpoint and the files that were added since.
 
-    Returns False, and writes nothing, if `deltalake` has to do it: there is no previous checkpoint, or one of another
-    kind; a version since then does more than add files; or files of the log are older than their retention.
+    Returns False, without writing anything, if `deltalake` must write the checkpoint: the previous one is missing or
+    has another layout, a version since then does more than add files, or log files have exceeded their retention.
 
     Raises: OSError, unwritable-target
     """
@@ -133,8 +135,8 @@ def extend_checkpoint(log: Path, version: int) -> bool:
 
 
 def _write_extended(before: pq.ParquetFile, since: _Appended, file: BinaryIO) -> int:
-    """Write the actions of a checkpoint and those since then, a row group at a time, because a table may have millions
-    of files. Returns the number of actions."""
+    """Write the actions of the previous checkpoint and those since then to `file`, one batch at a time, because a
+    table may have millions of files. Returns the number of actions."""
     replaced = (("add", "path", since.files), ("remove", "path", since.files), ("txn", "appId", since.transactions))
     values = [(action, member, pa.array(known, pa.string())) for action, member, known in replaced]
     actions = [{"add": add} for add in since.files.values()] + [{"txn": txn} for txn in since.transactions.values()]
@@ -154,7 +156,7 @@ def _checkpoint_file(log: Path, version: int) -> Path:
 
 
 def _last_checkpoint(log: Path) -> int | None:
-    """The version of the last checkpoint; None if there is none that is one file."""
+    """The version of the last checkpoint; None if there is none, or if it is not a single file."""
     try:
         last = orjson.loads((log / LAST_CHECKPOINT).read_bytes())
         is_one_file = _checkpoint_file(log, last["version"]).exists() and not {"parts", "v2Checkpoint"} & last.keys()
@@ -164,15 +166,16 @@ def _last_checkpoint(log: Path) -> int | None:
 
 
 def _is_due_for_cleanup(log: Path, version: int) -> bool:
-    """Whether the first file of the log is a day older than its retention. Files are deleted from the first one on, so
-    that the first is found by bisection."""
+    """Whether the oldest file of the log exceeds its retention by a day. Files are deleted oldest first, so the
+    oldest is found by bisection."""
     first = bisect_left(range(version), True, key=lambda number: log_file(log, number).exists())
     age = time.time() - log_file(log, first).stat().st_mtime
     return age > (LOG_RETENTION + timedelta(days=1)).total_seconds()
 
 
 def _is_plain(checkpoint: pq.ParquetFile) -> bool:
-    """Whether a checkpoint has all actions in its own columns, and the table has no settings for checkpoints."""
+    """Whether a checkpoint can be extended: it has no parsed columns and no sidecar files, and the table has no
+    properties that affect checkpoints."""
     columns = {field.name: {*field.type.names} for field in checkpoint.schema_arrow}
     if not columns["add"] >= ADD_FIELDS or any(name.endswith("_parsed") for name in columns["add"]):
         return False
@@ -185,14 +188,14 @@ def _is_plain(checkpoint: pq.ParquetFile) -> bool:
 
 
 class _Appended(NamedTuple):
-    """The files that versions add, by path, and their transactions, by application."""
+    """The ``add`` actions of some versions by path, and their ``txn`` actions by application id."""
 
     files: dict[str, Any]
     transactions: dict[str, Any]
 
 
 def _appended(log: Path, versions: range) -> _Appended | None:
-    """What some versions add; None if they do more."""
+    """The files and transactions that some versions add; None if a version does anything else."""
     files: dict[str, Any] = {}
     transactions: dict[str, Any] = {}
     for version in versions:

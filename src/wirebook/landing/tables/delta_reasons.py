@@ -1,4 +1,4 @@
-"""Why `deltalake` does not write to a table, in a line without rows of the table, and how to mend it.
+"""The reasons why `deltalake` cannot write to a table, in one line without rows of the table, and how to fix them.
 
 Spec: docs/land.md#a-table-that-does-not-take-its-rows
 """
@@ -11,31 +11,31 @@ from typing import Final
 __all__ = ["how_to_mend", "short_reason"]
 
 COLOURS: Final = re.compile(r"\x1b\[\d+m\W?")
-"""What `deltalake` puts before the lines of its errors."""
+"""The ANSI colours, and the symbols after them, that `deltalake` puts before the lines of its errors."""
 BACKTRACE: Final = re.compile(r"^\s*0: .*", re.MULTILINE | re.DOTALL)
 PREVIEW: Final = re.compile(r"\s*Preview of invalid data:.*", re.DOTALL)
-"""Rows that violate a constraint."""
+"""The rows that violate a constraint, which must not appear in messages."""
 FEATURES: Final = re.compile(r"Unsupported table features required: \[(.*?)\]")
 UNKNOWN: Final = re.compile(r'Unknown\("(.*)"\)')
 
 DISABLE: Final = {"rowTracking": "SET TBLPROPERTIES ('delta.enableRowTracking' = 'false')"}
-"""What ends the use of a feature before it is dropped, if dropping it does not do so."""
+"""Statements that disable a feature before it is dropped, for features that dropping does not disable."""
 DROPPED_AT_ONCE: Final = ("inCommitTimestamp", "rowTracking", "domainMetadata")
-"""Features that Delta Lake 4.4 drops at once, in the order in which they are dropped."""
+"""Features that Delta Lake 4.4 can drop immediately, in the order in which to drop them."""
 DROPPED_WITH_HISTORY: Final = ("typeWidening", "typeWidening-preview", "vacuumProtocolCheck", "checkpointProtection")
-"""Those that it drops with the history that needs them. Without TRUNCATE HISTORY, dropping them adds the last one,
-which `deltalake` does not support."""
+"""Features that Delta Lake 4.4 can drop together with the history that uses them. Without TRUNCATE HISTORY, dropping
+them adds the last feature of this list, which `deltalake` does not support."""
 
 
 def short_reason(error: Exception) -> str:
-    """What an error says, without the stack of native code, and without the preview of the rows that it is about. The
-    same error gives the same text: `deltalake` has no order of features."""
+    """The message of an error without the native stack trace and without the rows that it quotes. Equal errors have
+    equal messages: `deltalake` lists table features in no fixed order, so they are sorted."""
     text = " ".join(BACKTRACE.sub("", PREVIEW.sub("", COLOURS.sub("", str(error)))).split())
     return FEATURES.sub(lambda match: match[0].replace(match[1], ", ".join(sorted(match[1].split(", ")))), text)
 
 
 def how_to_mend(table: str, reason: str) -> str | None:
-    """What removes the table features that a reason names; None if it names none."""
+    """How to remove the table features that a reason names; None if it names none."""
     if re.search("column.mapp", reason, re.IGNORECASE):
         statement = f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
         return f"remove the column mapping with Spark (`{statement}`)"
@@ -61,7 +61,7 @@ def how_to_mend(table: str, reason: str) -> str | None:
 
 
 def _name(feature: str) -> str:
-    """The name that a feature has in the log, as in ``typeWidening-preview``."""
+    """The name of a feature in the log, such as ``typeWidening-preview``."""
     if unknown := UNKNOWN.fullmatch(feature):
         return unknown[1]
     if feature == "ClusteredTable":

@@ -1,11 +1,11 @@
-"""The statistics of a data file in Delta's log, from its Parquet footer, so that readers skip files.
+"""The statistics of a data file in Delta's log, computed from its Parquet footer, so that readers can skip files.
 
-Left out are bounds that would not be safe: floats among which NaN may be, which is above all other values and is in no
-footer, and infinite ones. As few columns as possible should lack them: `DeltaTable.to_pyarrow_dataset` of `deltalake`
-finds no row by a column without bounds.
+Unsafe bounds are left out: those of floats that may include NaN, which sorts above all other values but is not
+covered by the bounds in the footer, and infinite ones. As few columns as possible should lack bounds, because
+`DeltaTable.to_pyarrow_dataset` of `deltalake` finds no rows when it filters by a column without bounds.
 
-Which columns have them is a property of the table, `delta.dataSkippingNumIndexedCols` or
-`delta.dataSkippingStatsColumns`.
+The table properties `delta.dataSkippingNumIndexedCols` and `delta.dataSkippingStatsColumns` select the columns that
+have statistics.
 
 Spec: https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statistics
 """
@@ -37,11 +37,11 @@ HIGHEST: Final = "\U0010ffff"
 
 @dataclass(frozen=True, slots=True)
 class IndexedColumns:
-    """Which columns have statistics, by the properties of a table.
+    """The columns that have statistics, according to the properties of a table.
 
-    Shape: the first `number` columns, in which each member of a struct counts, and a list or map counts as one (None:
-    all columns); or those with the `names`, and the members of these, if there are any. Names are in lower case, and
-    are tuples, because they may lead into structs.
+    Shape: the columns with the `names`, and their members, if there are any names; otherwise the first `number`
+    columns (None: all), where each member of a struct counts as a column, and a list or map counts as one. A name is
+    in lower case, and is a tuple, because it may lead into structs.
     """
 
     number: int | None = DEFAULT_NUMBER
@@ -49,7 +49,7 @@ class IndexedColumns:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> IndexedColumns:
-        """As the properties say; what is not a number does not count."""
+        """Read the properties of a table. A value that is not a number is ignored."""
         try:
             number = int(properties.get(NUMBER, DEFAULT_NUMBER))
         except ValueError:
@@ -57,7 +57,7 @@ class IndexedColumns:
         return cls(None if number < 0 else number, frozenset(_names(properties.get(NAMES, ""))))
 
     def positions(self, schema: pa.Schema) -> frozenset[int]:
-        """The positions of the Parquet columns of a file with these columns that have statistics."""
+        """The positions of the Parquet columns that have statistics, in a file with the columns `schema`."""
         chosen: set[int] = set()
         position = 0
         for number, (path, width) in enumerate(_counted(schema)):
@@ -73,7 +73,8 @@ class IndexedColumns:
 
 
 def _names(text: str) -> Iterator[tuple[str, ...]]:
-    """The names in a list with commas; parts of a name have dots between them, and may be in backticks."""
+    """Parse a comma-separated list of names. The parts of a name are separated by dots, and may be quoted with
+    backticks."""
     parts: list[str] = []
     for quoted, plain, separator in NAME_PART.findall(text):
         if separator == "," and parts:
@@ -86,10 +87,10 @@ def _names(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def _counted(fields: Iterable[pa.Field], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int]]:
-    """What counts as a column, with the number of its Parquet columns."""
+    """The paths of what counts as a column (see `IndexedColumns`), each with its number of Parquet columns."""
     for field in fields:
         path, type_ = (*above, field.name), field.type
-        if not type_.num_fields:  # most: the kind of a type takes longer to find
+        if not type_.num_fields:  # most columns: this is faster than checking the kind of a type
             yield path, 1
         elif pa.types.is_struct(type_):
             yield from _counted(type_, path)
@@ -107,7 +108,7 @@ def _width(type_: pa.DataType) -> int:
 
 
 def bounded_columns(statistics: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The paths (names) of the columns that have bounds in `minValues` of statistics."""
+    """The paths (tuples of names) of the columns that have bounds, from the `minValues` of statistics."""
     for name, value in statistics.items():
         if isinstance(value, Mapping):
             yield from bounded_columns(value, (*above, name))
@@ -120,10 +121,10 @@ def file_statistics(
     without_nan: Collection[tuple[str, ...]] = (),
     positions: Collection[int] | None = None,
 ) -> dict[str, Any]:
-    """Rows, and the bounds and null counts of some columns and members of structs; lists and maps have none.
+    """The number of rows, and the bounds and null counts of columns and members of structs. Lists and maps have none.
 
-    `without_nan` are the paths (names) of floats among which there is no NaN. `positions` are those of the Parquet
-    columns with statistics; None: the default.
+    `without_nan` are the paths (tuples of names) of float columns that contain no NaN. `positions` selects the
+    Parquet columns with statistics; None selects those that have statistics by default.
     """
     if positions is None:
         positions = IndexedColumns().positions(metadata.schema.to_arrow_schema())
@@ -134,7 +135,7 @@ def file_statistics(
     for position in sorted(positions):
         declared = schema.column(position)
         path = declared.path.split(".")
-        # A part of the path with a dot in its name has fewer definition levels than the path seems to have parts.
+        # If a name contains a dot, the path seems to have more parts than the column has definition levels.
         if declared.max_repetition_level or (len(path) > 1 and declared.max_definition_level != len(path)):
             continue
         chunks = [group.column(position) for group in groups]
@@ -145,7 +146,7 @@ def file_statistics(
         _put(nulls, path, count)
         if declared.physical_type in FLOATS and tuple(path) not in without_nan:
             continue
-        with suppress(OverflowError, ValueError):  # a time that Python cannot express
+        with suppress(OverflowError, ValueError):  # a timestamp outside the range of Python's `datetime`
             if bounds := _bounds(chunks, statistics):
                 _put(lowest, path, bounds[0])
                 _put(highest, path, bounds[1])
@@ -153,14 +154,14 @@ def file_statistics(
 
 
 def _put(statistics: dict[str, Any], path: Sequence[str], value: Any) -> None:
-    """Note the value of a column, or of a member of a struct."""
+    """Set the value of a column, or of a member of a struct."""
     for name in path[:-1]:
         statistics = statistics.setdefault(name, {})
     statistics[path[-1]] = value
 
 
 def _null_count(statistics: Sequence[pq.Statistics | None]) -> int | None:
-    """The nulls of a column, from those of its row groups; None if they are not known."""
+    """The number of nulls of a column in all row groups; None if it is unknown."""
     count = 0
     for of_group in statistics:
         if of_group is None or not of_group.has_null_count:
@@ -170,7 +171,8 @@ def _null_count(statistics: Sequence[pq.Statistics | None]) -> int | None:
 
 
 def _bounds(chunks: Sequence[pq.ColumnChunkMetaData], statistics: Sequence[pq.Statistics]) -> tuple[Any, Any] | None:
-    """The lower and the upper bound of a column, as the log has them; None if it has no values, or none that are safe.
+    """The lower and the upper bound of a column in the format of the log; None if it has no values, or no safe
+    bounds.
 
     Raises: OverflowError or ValueError for a time that Python cannot express
     """
@@ -190,19 +192,19 @@ def _bounds(chunks: Sequence[pq.ColumnChunkMetaData], statistics: Sequence[pq.St
 
 
 def _text_above(text: str) -> str:
-    """A short text that is not below this one."""
+    """A short upper bound of a text: it does not sort below the text."""
     rest = text[MAX_TEXT:].lstrip(HIGHEST)
     return text[: len(text) - len(rest)] + HIGHEST if rest else text
 
 
 def _instant(moment: datetime) -> str:
-    """A time in milliseconds, as Delta writes it, with a time zone or without; rounded down."""
+    """A timestamp in Delta's text format, with or without a time zone, rounded down to milliseconds."""
     moment = moment if moment.tzinfo is None else moment.astimezone(UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _instant_above(moment: datetime) -> str:
-    """The same, rounded up: not all readers allow for the digits that are cut off."""
+    """As `_instant`, but rounded up, because not all readers account for the truncated digits."""
     return _instant(moment + timedelta(microseconds=999))
 
 
@@ -215,4 +217,4 @@ _BOUNDS: Final[dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = 
     date: (date.isoformat, date.isoformat),
     datetime: (_instant, _instant_above),
 }
-"""How the lower and the upper bound of values of a type are written."""
+"""The functions that format the lower and the upper bound of a column, by type of value."""

@@ -1,4 +1,5 @@
-"""Upkeep of Delta tables: compact small files, write a checkpoint of the log, and delete what is no longer needed.
+"""Upkeep of Delta tables: compact small files, write a checkpoint of the log, and delete files that are no longer
+needed.
 
 Spec: docs/land.md#delta-lake; docs/how-to/maintain.md
 """
@@ -26,7 +27,7 @@ __all__ = ["maintain_table"]
 
 
 def maintain_table(place: TablePlace, options: UpkeepOptions) -> Upkeep:
-    """As `TableFormat.maintain`.
+    """Implements `TableFormat.maintain` for Delta tables.
 
     Raises: CommitFailed, OSError, DeltaError
     """
@@ -55,8 +56,8 @@ def maintain_table(place: TablePlace, options: UpkeepOptions) -> Upkeep:
 
 
 def _small_files(table: DeltaTable, target_bytes: int) -> int:
-    """How many files compaction would replace: those of a partition that are smaller than its aim, if there are
-    several."""
+    """The number of files that compaction would replace: files smaller than `target_bytes` in partitions that have
+    several of them."""
     actions = pa.table(table.get_add_actions(flatten=False))
     partitions = actions["partition"].to_pylist() if "partition" in actions.column_names else [None] * len(actions)
     sizes = zip(map(repr, partitions), actions["size_bytes"].to_pylist(), strict=True)
@@ -65,8 +66,9 @@ def _small_files(table: DeltaTable, target_bytes: int) -> int:
 
 
 def _check_features(table: DeltaTable, *, compacts: bool) -> None:
-    """Check that `deltalake` can write to a table with these features, and compact it. It tells only when it commits,
-    so an empty table with the same features is tried in a temporary folder.
+    """Check that `deltalake` can write to a table with these features, and compact it. `deltalake` reports
+    unsupported features only when it commits, so this commits to an empty table with the same features in a temporary
+    folder.
 
     Raises: CommitFailed
     """

@@ -1,8 +1,8 @@
-"""Widen the columns of a Delta table: write its files anew with the wider types, in one transaction that replaces the
-files and the columns of the table.
+"""Widen the columns of a Delta table: rewrite its files with the wider types, and replace its files and columns in
+one transaction.
 
-Delta Lake can widen columns without a rewrite by the table feature `typeWidening`, which `deltalake` can neither read
-nor write. Earlier versions of the table can be read until its upkeep deletes their files.
+Delta Lake can also widen columns without a rewrite, by the table feature `typeWidening`, but `deltalake` can neither
+read nor write tables with this feature. Earlier versions of the table can be read until upkeep deletes their files.
 
 Spec: docs/how-to/table-settings.md#wider-columns; docs/decisions/0221
 """
@@ -45,20 +45,21 @@ FEATURES: Final = frozenset({
     "invariants",
     "timestampNtz",
 })  # fmt: skip
-"""Table features that say nothing about single files."""
+"""Table features that store nothing about single files, so that a rewrite loses nothing."""
 MAX_ROWS: Final = 1 << 16
-"""How many rows are in memory at a time."""
+"""Maximum number of rows in memory at a time."""
 _one_at_a_time: Final = Lock()
-"""Held while a table is rewritten, because the tables of a batch are committed at once."""
+"""Held during a rewrite. The tables of a batch are committed concurrently, but rewritten one at a time."""
 
 
 def widen_columns(
     table: DeltaTable, folder: Location, schema: pa.Schema, day: DayPartition | None, open_file: OpenFile
 ) -> None:
-    """Rewrite a table if columns of `schema` are wider than those that it has. It gets all columns of `schema`.
+    """Rewrite a table if columns of `schema` are wider than those of the table. The table then has all columns of
+    `schema`.
 
-    The transaction can only become the version after the one that was read. If another writer is faster, its new files
-    are rewritten too, and the transaction is repeated: no row is lost.
+    The transaction succeeds only as the version that follows the one that was read. If another writer commits first,
+    its new files are rewritten, too, and the transaction is retried, so no row is lost.
 
     Cost: reads and writes all rows of the table; the old files stay until upkeep deletes them.
 
@@ -99,9 +100,9 @@ def widen_columns(
                 )
             except CommitFailedError:
                 table.update_incremental()
-                if table.version() == version:  # nobody was faster
+                if table.version() == version:  # no other writer has committed
                     raise
-                time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 (writers that wait equally long meet again)
+                time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 (keeps competing writers out of step)
             else:
                 table.update_incremental()
         if _wider(table, schema) is not None:
@@ -109,8 +110,8 @@ def widen_columns(
 
 
 def _wider(table: DeltaTable, schema: pa.Schema) -> tuple[Schema, list[ColumnConflict]] | None:
-    """The columns of a table after it is widened to `schema`, and those that are narrow now; None if none is, or if
-    another one conflicts."""
+    """The columns of a table after it is widened to `schema`, and the columns that are too narrow now. None if no
+    column is too narrow, or if a column conflicts in another way."""
     from deltalake import Schema  # noqa: PLC0415
 
     before, now = (pa.schema(columns.to_arrow()) for columns in (table.schema(), Schema.from_arrow(schema)))
@@ -122,7 +123,7 @@ def _wider(table: DeltaTable, schema: pa.Schema) -> tuple[Schema, list[ColumnCon
 
 
 def _with_details(before: Collection[Field], now: Collection[Field]) -> list[Field]:
-    """The fields `now`, with the comments and whatever else the log has about them beside their types."""
+    """The fields `now`, with the nullability and the metadata, such as comments, of the fields `before`."""
     from deltalake import Field  # noqa: PLC0415
 
     known = {field.name: field for field in before}
@@ -148,8 +149,9 @@ def _type_with_details(before: DataType, now: DataType) -> DataType:
 
 
 def _obstacle(table: DeltaTable, first: str, day: DayPartition | None) -> str | None:
-    """Why a table must not be rewritten; None if it may be. `first` is the first column of the tables of Wirebook:
-    whoever adds columns to a table adds them behind those that it has."""
+    """The reason why a table must not be rewritten; None if it may be. A table whose first column is not `first` was
+    made by another program: all tables of Wirebook begin with this column, and columns that are added later come
+    last."""
     metadata, protocol = table.metadata(), table.protocol()
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     if table.schema().fields[0].name != first:
@@ -171,9 +173,11 @@ def _rewritten(
     day: DayPartition | None,
     open_file: OpenFile,
 ) -> dict[str, AddAction]:
-    """The rewritten files in place of those that `actions` added, by their paths. If one cannot be written, none stays.
+    """Rewrite the files that `actions` added. Returns the actions that add the new files, by path of the original
+    file. After an `OSError` or an Arrow error, the new files are deleted; after store-failed, upkeep deletes them
+    later.
 
-    Raises: CommitFailed
+    Raises: CommitFailed, store-failed
     """
     from deltalake.transaction import AddAction  # noqa: PLC0415
 
@@ -201,8 +205,8 @@ def _rewritten(
 
 
 def _rewrite(source: Location, to: Location, schema: pa.Schema, open_file: OpenFile) -> TableWriter:
-    """Write the rows of a file with the columns `schema`; returns the writer, which is closed. Row groups do not become
-    larger.
+    """Copy the rows of a file to a new file with the columns `schema`. Returns the closed writer. Row groups are not
+    larger than those of the original file.
 
     Raises: OSError, ArrowException, store-failed
     """

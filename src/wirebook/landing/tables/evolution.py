@@ -1,7 +1,8 @@
-"""Schema evolution: tables follow their definitions as long as no file must be rewritten, unless the settings allow it.
+"""Schema evolution: tables follow their definitions. Files are rewritten only if the settings allow it.
 
-New columns and members are added, removed columns stay and are null, and a type is widened if all values are kept and
-the table format supports it. For any other change, the messages become dead letters that report the conflict.
+New columns and struct members are added. Removed ones stay, and are null in new rows. A type is widened if no value
+changes and the table format supports it. For any other change, the messages become dead letters that report the
+conflict.
 
 Spec: docs/land.md#when-a-definition-changes; docs/decisions/0061, 0221
 """
@@ -26,13 +27,13 @@ from wirebook.schema.arrays import cast
 __all__ = ["ColumnConflict", "EvolvingEngine", "conform", "evolve", "raw_records", "widens"]
 
 Widens = Callable[[pa.DataType, pa.DataType], bool]
-"""Whether a column of the first type can become one of the second without changing a value."""
+"""Whether a column of the first type can be changed to the second without changing a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnConflict:
-    """A column that cannot follow its definition: its type in the table (None: the names differ in case), and its new
-    type."""
+    """A column of a definition that conflicts with the table. `before` is its type in the table (None: the names
+    differ only in case), and `now` is its new type."""
 
     column: str
     before: pa.DataType | None
@@ -40,7 +41,7 @@ class ColumnConflict:
 
 
 def widens(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether `new` holds every value of `old`: the same class of numbers, with more room."""
+    """Whether `new` can hold every value of `old`: both are integers, floats or decimals, and `new` is not narrower."""
     kinds = pa.types
     if any(is_kind(old) and is_kind(new) for is_kind in (kinds.is_integer, kinds.is_floating)):
         return bool(old.bit_width <= new.bit_width)
@@ -50,7 +51,7 @@ def widens(old: pa.DataType, new: pa.DataType) -> bool:
 
 
 def evolve(old: pa.Schema, new: pa.Schema, can_widen: Widens) -> tuple[pa.Schema, list[ColumnConflict]]:
-    """The columns of a table after rows of `new` are added, and the columns that conflict. Pure."""
+    """The columns of a table after rows with the columns `new` are added, and the columns that conflict. Pure."""
     merged, conflicts = {field.name: field.type for field in old}, []
     known = {name.lower(): name for name in merged}
     for field in new:
@@ -67,7 +68,7 @@ def evolve(old: pa.Schema, new: pa.Schema, can_widen: Widens) -> tuple[pa.Schema
 
 
 def _unify(old: pa.DataType, new: pa.DataType, can_widen: Widens) -> pa.DataType | None:
-    """The type that holds the values of both, or None."""
+    """The type that can hold the values of both types, or None."""
     kinds = pa.types
     if old.equals(new):
         return old
@@ -86,7 +87,7 @@ def _unify(old: pa.DataType, new: pa.DataType, can_widen: Widens) -> pa.DataType
 
 
 def conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with the columns of a table: missing ones are null, narrower ones are widened."""
+    """The rows with the columns `schema`: missing columns are null, and narrower types are widened."""
     if rows.schema.equals(schema):
         return rows
     columns = []
@@ -108,8 +109,8 @@ class FormatCapabilities(Protocol):
 
 
 class TableChange(NamedTuple):
-    """What to do with the rows of a table: the columns to give them (None: they have them), or why they are
-    rejected."""
+    """How to adapt new rows to a table: the columns to convert them to (None: no conversion), or the conflicts for
+    which they are rejected."""
 
     schema: pa.Schema | None
     conflicts: list[ColumnConflict]
@@ -119,12 +120,13 @@ UNCHANGED = TableChange(None, [])
 
 
 class EvolvingEngine:
-    """Wraps an engine so that its rows have the columns of the existing tables; rows that conflict become dead letters.
+    """Wraps an engine so that its rows have the columns of the existing tables. Rows that conflict become dead
+    letters.
 
-    `existing` returns the columns of an existing table, as `table_format` has them. `names` are the names of tables by
-    XID, if the readable names of definitions do not apply; None keeps the names that the engine gives. `partitions`
-    maps tables to the names of their partitions, which no column can have. `may_rewrite` returns whether an existing
-    table may be rewritten to widen its columns.
+    `existing` returns the columns of a table in the types of `table_format`, or None if the table does not exist.
+    `names` maps XIDs to table names that differ from `readable_name`; None keeps the table names of the engine.
+    `partitions` maps tables to the names of their partitions, which no column can have. `may_rewrite` returns whether
+    an existing table may be rewritten to widen its columns.
     """
 
     def __init__(
@@ -141,7 +143,7 @@ class EvolvingEngine:
         self._partitions, self._may_rewrite = partitions, may_rewrite
         self._changes: dict[str, TableChange] = {}
         self._changing: set[str] = set()
-        self._table_of: dict[str, str] = {}  # the table of the target, by that of the engine
+        self._table_of: dict[str, str] = {}  # names of tables in the target, by name in the engine
         self._info: dict[str, TableInfo] = {}
 
     def land(self, chunk: Chunk, *, may_defer: bool = False) -> Landed:
@@ -155,7 +157,7 @@ class EvolvingEngine:
         return replace(landed, dead_letters=self._named(landed.dead_letters))
 
     def _renamed(self, landed: Landed, names: Mapping[str, str]) -> Landed:
-        """The rows in the tables of the target."""
+        """Replace the table names of the engine with those of the target."""
         blocks = []
         for block in landed.blocks:
             for name in set(block.names).difference(self._table_of):
@@ -167,7 +169,7 @@ class EvolvingEngine:
         return replace(landed, tables=BlockTables(blocks), info=self._info)
 
     def _followed(self, chunk: Chunk, landed: Landed) -> Landed:
-        """The rows with the columns of their tables; rows that conflict become dead letters."""
+        """Convert the rows to the columns of their tables. Rows that conflict become dead letters."""
         tables: dict[str, pa.Table] = {}
         for name, rows in landed.tables.items():
             schema, conflicts = self._changes[name]
@@ -176,8 +178,8 @@ class EvolvingEngine:
         return _refuse(chunk, replace(landed, tables=tables), conflicting)
 
     def _decide(self, block: TableBlock) -> None:
-        """Decide what to do with the rows of tables. Once per table, because an engine returns the same columns in each
-        chunk."""
+        """Decide how to adapt the rows of each table. Once per table, because an engine returns the same columns in
+        each chunk."""
         new = set(block.names).difference(self._changes)
         if not new:
             return
@@ -211,7 +213,7 @@ class EvolvingEngine:
 
 
 def _refuse(chunk: Chunk, landed: Landed, conflicting: Mapping[str, list[ColumnConflict]]) -> Landed:
-    """Turn the rows of tables into dead letters."""
+    """Turn the rows of the `conflicting` tables into dead letters."""
     if not conflicting:
         return landed
     tables = dict(landed.tables)
@@ -248,6 +250,6 @@ def _problem(conflict: ColumnConflict) -> dict[str, str | None]:
 
 
 def raw_records(chunk: Chunk, lines: Any) -> pa.Array:
-    """The records of these lines, which have landed, as lines that replay can read."""
+    """The records of messages with these line numbers, which matched a definition, as lines that a replay can read."""
     assert chunk.numbers is not None
     return record_lines(chunk, np.searchsorted(chunk.numbers, lines))

@@ -1,4 +1,4 @@
-"""Tables that others made, to which rows are added: what must hold of their columns.
+"""Checks and conversions for rows that are added to a table that another program made.
 
 Spec: docs/how-to/table-settings.md#existing-tables; docs/decisions/0213
 """
@@ -19,8 +19,8 @@ __all__ = ["check_columns", "check_values", "rows_in"]
 
 
 def check_columns(columns: Mapping[str, bool], schema: pa.Schema, traits: TableTraits) -> None:
-    """Check that rows with the columns `schema` can be added to a table. `columns` maps the names of those that the
-    table has to whether each row must have a value.
+    """Check that rows with the columns `schema` can be added to a table. `columns` maps the columns of the table to
+    whether they are required (not nullable).
 
     Raises: CommitFailed
     """
@@ -41,8 +41,8 @@ def check_columns(columns: Mapping[str, bool], schema: pa.Schema, traits: TableT
 
 
 def rows_in(files: Sequence[Location], schema: pa.Schema, day: DayPartition | None = None) -> Iterator[pa.Table]:
-    """The rows of staged files, file by file, with the columns of a table, of which they may have narrower types, and
-    with the `day` that a table of Wirebook would be partitioned by."""
+    """Read the rows of staged files, one file at a time, and convert them to the columns `schema` of a table, whose
+    types may be wider. `day` adds the day of each row, which is not a column of staged files."""
     for file in files:
         rows = pq.read_table(parquet_source(file), partitioning=None).replace_schema_metadata()
         if day is not None:
@@ -51,7 +51,7 @@ def rows_in(files: Sequence[Location], schema: pa.Schema, day: DayPartition | No
 
 
 def check_values(files: Sequence[Location], required: Sequence[str]) -> None:
-    """Check that all rows of staged files have a value in some columns.
+    """Check that the `required` columns contain no nulls in staged files.
 
     Raises: CommitFailed
     """

@@ -1,4 +1,4 @@
-"""Move files of rows from where tasks staged them to the folder of their table, or set them aside."""
+"""Move staged files to the folder of their table. Files that the table cannot take are set aside until a later run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["clear_aside", "move_aside", "place_files", "staged_or_placed", "sync
 
 
 def place_files(folder: Location, files: Iterable[Location]) -> None:
-    """Move staged files into the folder of their table, unless they are there already. Objects were written there,
-    unless they have been set aside.
+    """Move staged files into the folder of their table, unless they are already there. In an object store, tasks
+    write files to that folder directly, so only files that were set aside are copied.
 
     Raises: OSError, store-failed
     """
@@ -28,19 +28,19 @@ def place_files(folder: Location, files: Iterable[Location]) -> None:
     for file in files:
         try:
             move(file, folder / file.name)
-        except FileNotFoundError:  # moved by an earlier attempt, or else lost
+        except FileNotFoundError:  # moved by an earlier attempt, unless it is lost
             size_and_time(folder / file.name)
     if isinstance(folder, Path):
         sync_folder(folder)
 
 
 def staged_or_placed(file: Location, folder: Location) -> Location:
-    """Where a staged file is, which an earlier attempt may have moved into the folder of its table."""
+    """The location of a staged file, which an earlier attempt may have moved into the folder of its table."""
     return file if not is_file_system(file) or file.exists() else folder / file.name
 
 
 def move_aside(aside: Location, files: Iterable[Location], folder: Location) -> None:
-    """Move staged files, which the table in `folder` does not take, to the folder `aside`, unless they are there.
+    """Move staged files that the table in `folder` cannot take to the folder `aside`, unless they are already there.
 
     Raises: OSError, store-failed
     """
@@ -52,14 +52,14 @@ def move_aside(aside: Location, files: Iterable[Location], folder: Location) -> 
     for file in files:
         days = (folder / name / file.name for name in folders_in(folder) if "=" in name)
         for place in (file, folder / file.name, *days):
-            if place != aside / file.name and place.exists():  # HDFS refuses to move a file to its own place
+            if place != aside / file.name and place.exists():  # HDFS refuses to move a file to its own path
                 move(place, aside / file.name)
     if isinstance(aside, Path):
         sync_folder(aside)
 
 
 def _copy_objects(files: Iterable[Location], folder: Location) -> None:
-    """Copy objects to a folder, unless they are in it. Raises: OSError, store-failed"""
+    """Copy objects to a folder, unless they are already there. Raises: OSError, store-failed"""
     for file in files:
         to = folder / file.name
         if isinstance(file, ObjectPath) and isinstance(to, ObjectPath) and file != to:
@@ -67,7 +67,7 @@ def _copy_objects(files: Iterable[Location], folder: Location) -> None:
 
 
 def clear_aside(aside: Location) -> None:
-    """Delete a folder whose files have become part of their table."""
+    """Delete a folder of set-aside files, which have become part of their table."""
     if isinstance(aside, ObjectPath):
         for path, _ in aside.below():
             path.unlink()
@@ -78,14 +78,14 @@ def clear_aside(aside: Location) -> None:
 
 
 def sync_new(folder: Location, since: float) -> None:
-    """Flush files of a folder that were written since a moment, so that they survive a power failure.
+    """Flush the files of a folder that were written since a time (seconds), so that they survive a power failure.
 
     Raises: OSError
     """
     if isinstance(folder, ObjectPath):
         return
     for path in folder.iterdir():
-        with suppress(FileNotFoundError):  # another writer has deleted what a failed commit left
+        with suppress(FileNotFoundError):  # another writer has deleted a file that a failed commit left
             if path.stat().st_mtime >= since - 1:
                 with path.open("rb") as file:
                     os.fsync(file.fileno())

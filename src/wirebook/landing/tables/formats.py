@@ -1,4 +1,4 @@
-"""Table formats: how tasks write files of rows, and how the driver commits them, table by table.
+"""The interface of table formats: tasks write files of rows, and the driver commits them, table by table.
 
 A commit is idempotent per table and batch: repeating it, completely or in part, adds nothing.
 """
@@ -38,14 +38,17 @@ __all__ = [
 
 
 class CommitFailed(Exception):
-    """A table cannot be read or changed: its transaction failed, or cannot be made."""
+    """A table cannot be read or changed: a transaction failed, or is not possible."""
 
 
 class TableTraits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a table has beside its columns: its partition, its properties, the description of its definition, and those
-    of columns in the schema of the payload, as `comments`. The name of a table that `is_named` is in the settings, so
-    that it may be a table of something else. A table without `adds_columns` keeps the columns that it has. One that
-    `may_rewrite` is rewritten if a column becomes wider and the format cannot do so otherwise."""
+    """What a table has besides its columns.
+
+    Shape: `day` is the partition; `properties` are those of the table format; `description` is that of the
+    definition; `comments` are the descriptions of columns in the payload schema. If `is_named`, the settings give the
+    name of the table, so another program may have made it. Without `adds_columns`, no columns are added to it. If
+    `may_rewrite`, it is rewritten when a column becomes wider and the format cannot widen it in place.
+    """
 
     day: DayPartition | None = None
     properties: dict[str, str] = {}
@@ -61,7 +64,7 @@ NO_PROPERTIES: Final[Mapping[str, str]] = {}
 
 
 def own_traits(table: str) -> TableTraits:
-    """The traits of a new table without a definition."""
+    """The traits of a new table without a definition, such as `dead_letters`."""
     own = OWN_TABLES.get(table)
     return NO_TRAITS if own is None else TableTraits(description=own.contents.capitalize(), comments=own.comments)
 
@@ -69,9 +72,9 @@ def own_traits(table: str) -> TableTraits:
 class FileLayout(msgspec.Struct, frozen=True):
     """How the files of a table are written.
 
-    Shape: rows of each file are sorted by the columns `sort`, unless there is none. A row group has at most
-    `row_group_rows`. `descriptions` of columns become comments; None: no comments. `properties` are those that the
-    settings give the table. Without `dictionaries`, texts that repeat are not encoded as such.
+    Shape: `day` is the partition. The rows of each file are sorted by the columns `sort`, if there are any. A row
+    group has at most `row_group_rows` rows. `descriptions` of columns become comments; None: no comments.
+    `properties` are the table properties in the settings. Without `dictionaries`, strings are not dictionary-encoded.
     """
 
     day: DayPartition | None = None
@@ -86,9 +89,13 @@ PLAIN: Final = FileLayout()
 
 
 class StagedFile(msgspec.Struct, frozen=True):
-    """Rows of one table in a file that is not committed; `path` is relative to the batch's staging folder, and `size`
-    in bytes. `statistics` are what the log of the table says about the values, if a task has just written the file;
-    manifests do not keep them."""
+    """A file with rows of one table that is written but not committed yet. (Staged *rows* are something else: rows of
+    the staging table; see `tables.staged`.)
+
+    Shape: `path` is relative to the staging folder of the batch, and `size` is in bytes. `statistics` are those of
+    the file in the log of the table, if the format has them and a task has just written the file; manifests do not
+    keep them.
+    """
 
     table: str
     path: str
@@ -103,16 +110,16 @@ class StagedFile(msgspec.Struct, frozen=True):
 
 
 PAUSES: Final = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 6.4)
-"""Seconds to wait after each attempt to commit that failed because another writer was faster."""
+"""Seconds to wait after each attempt to commit that failed because another writer committed first."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpkeepOptions:
-    """What upkeep may do.
+    """Options of the upkeep of a table: compaction, and the deletion of versions and files that are no longer needed.
 
-    Units: `retain_hours` is how long files are kept that the table no longer has, so that readers can go on and earlier
-    versions can be read; `target_bytes` is the size of a file after compaction. Without `compacts`, small files stay,
-    and without `deletes`, all do. A `dry_run` counts and changes nothing.
+    Units: `retain_hours` is how long files are kept that no longer belong to the table, for running queries and for
+    readers of earlier versions; `target_bytes` is the size of a file after compaction. Without `compacts`, small
+    files are not compacted; without `deletes`, no files are deleted. A `dry_run` only counts and changes nothing.
     """
 
     retain_hours: int = 168
@@ -122,16 +129,18 @@ class UpkeepOptions:
     deletes: bool = True
 
     def retained_since(self, now: float) -> int:
-        """The beginning of the retention, in milliseconds, at the time `now`, in seconds: what is older may go."""
+        """The start of the retention period, in milliseconds, at the time `now`, in seconds. Older files may be
+        deleted."""
         return int((now - self.retain_hours * 3600) * 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What upkeep did to a table, or would do.
+    """The result of the upkeep of a table, or of a dry run.
 
-    Shape: `compacted` counts files that were replaced by larger ones, `deleted` files that no version needs any more,
-    and `expired` versions. `problem` is why the table could not be maintained.
+    Shape: `files` counts the files of the table before the upkeep, `compacted` files that were replaced with larger
+    ones, `deleted` files that were deleted, and `expired` versions. `problem` is the reason why the table could not
+    be maintained.
     """
 
     table: str
@@ -143,7 +152,7 @@ class Upkeep:
 
 
 class TableWriter(Protocol):
-    """An open file of one table. Once complete, it has its `size` in bytes and `statistics` as in `StagedFile`."""
+    """An open file of one table. Once complete, it has its `size` in bytes and its `statistics`, as in `StagedFile`."""
 
     size: int
     statistics: str
@@ -151,13 +160,13 @@ class TableWriter(Protocol):
     def write(self, rows: pa.Table) -> None: ...
 
     def complete(self) -> None:
-        """Write what follows the rows."""
+        """Write everything that follows the rows, such as the Parquet footer."""
 
     def close(self) -> None:
-        """Complete the file if it is not, and make it durable, which is mostly waiting."""
+        """Complete the file if necessary, and make it durable, which mostly waits for the disk or the store."""
 
     def abandon(self) -> None:
-        """Let go of a file that does not count. An object of a store is not completed."""
+        """Release a file that will not be committed. In an object store, the object is not completed."""
 
 
 class TableFormat(Protocol):
@@ -166,37 +175,37 @@ class TableFormat(Protocol):
     name: str
     suffix: str
     partition: Partition
-    """How new tables are partitioned, unless the settings say so."""
+    """How new tables are partitioned, unless the settings specify it."""
     tables_at_once: int
-    """How many tables of a folder may be committed at once; most of the time of a commit is waiting for the disk."""
+    """How many tables in a folder may be committed concurrently. A commit mostly waits for the disk."""
 
     def own_name(self, root: Location, name: str) -> str:
-        """The name of a table in a target, without a catalogue and a namespace that are those of the target anyway.
+        """The name of a table within a target: without a catalogue and a namespace that are those of the target.
 
         Raises: WirebookError (table-settings), if it names another catalogue
         """
 
     def namespace(self, root: Location) -> str:
-        """The namespace of the tables of a target whose names have none; empty if the format has no namespaces."""
+        """The namespace of tables of a target whose names have no levels; empty if the format has no namespaces."""
 
     def check(self, root: Location) -> None:
-        """Check that the packages of the format are installed, and that it can be written to `root`.
+        """Check that the packages of the format are installed, and that the format can be written to `root`.
 
         Raises: WirebookError (missing-extra, unsupported-store)
         """
 
     def check_properties(self, properties: Mapping[str, str]) -> str | None:
-        """Why tables of this format cannot have these properties; None if they can."""
+        """The reason why tables of this format cannot have these properties; None if they can."""
 
     def column(self, name: str) -> str:
         """The name of a column in this format, which may reserve some names."""
 
     def fit(self, schema: pa.Schema) -> pa.Schema:
-        """The columns with types that the format supports, without loss."""
+        """The columns, with their types converted to types that the format supports, without loss."""
 
     def can_widen(self, old: pa.DataType, new: pa.DataType, *, may_rewrite: bool = False) -> bool:
-        """Whether a column can change its type: while files with the old type are in the table, or because the table
-        `may_rewrite`."""
+        """Whether a column can change its type from `old` to `new`: without changing existing files, or because the
+        table `may_rewrite`."""
 
     def open(self, path: Location, schema: pa.Schema, layout: FileLayout = PLAIN) -> TableWriter:
         """Open a staged file for writing, in a task."""
@@ -212,15 +221,15 @@ class TableFormat(Protocol):
         schema: pa.Schema,
         traits: TableTraits = NO_TRAITS,
     ) -> None:
-        """Make the staged files of a batch part of the table, which has the columns `schema` from then on.
+        """Add the staged files of a batch to the table, which has the columns `schema` from then on.
 
-        Runs on the driver. Idempotent; batches arrive in the order of their numbers.
+        Runs on the driver. Idempotent. Batches are committed in the order of their numbers.
 
         Raises: OSError, CommitFailed
         """
 
     def wait(self) -> None:
-        """Wait for the work that commits have left to other threads."""
+        """Wait for work that commits have left to other threads, such as checkpoints."""
 
     def files(self, place: TablePlace) -> list[Location]:
         """The files that are part of the table, sorted by name, which is batch order.
@@ -229,17 +238,17 @@ class TableFormat(Protocol):
         """
 
     def deleted_rows(self, place: TablePlace) -> dict[str, pa.Int64Array]:
-        """The positions of rows that are in files of the table and have been deleted from it by other files, in
-        ascending order, by name of file. Wirebook itself deletes none.
+        """The positions of rows that are still in data files of the table but are marked as deleted by other files,
+        in ascending order, by file name. Wirebook itself deletes no rows.
 
         Raises: unreadable-deletions, OSError, CommitFailed, iceberg-catalog-failed
         """
 
     def how_to_mend(self, table: str, reason: str) -> str | None:
-        """What removes the reason of a `CommitFailed`, for a table of this name; None if the reason says it itself."""
+        """How to fix the cause of a `CommitFailed` for a table of this name; None if the reason says it itself."""
 
     def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:
-        """Do the upkeep that the format offers. Safe beside runs.
+        """Do the upkeep that the format supports. Safe while runs write to the table.
 
         Raises: OSError, CommitFailed, store-failed
         """
@@ -248,7 +257,8 @@ class TableFormat(Protocol):
 def unreadable_table(
     table: str, error: Exception, *, mend: str | None = None, folder: Location | None = None
 ) -> Problem:
-    """The problem of a table, or of a file of it, that cannot be read. `mend` is what the format has against it."""
+    """The problem of a table, or of one of its files, that cannot be read. `mend` is the advice of
+    `TableFormat.how_to_mend`."""
     message = f"the table '{table}' cannot be read: {error}"
     if table == STAGED:
         message += "; tables with staged rows cannot be read either"
@@ -257,7 +267,7 @@ def unreadable_table(
 
 
 def by_table(files: Iterable[StagedFile]) -> Iterator[tuple[str, list[StagedFile]]]:
-    """The files of each table."""
+    """The files of each table, sorted by table."""
     grouped: dict[str, list[StagedFile]] = {}
     for file in files:
         grouped.setdefault(file.table, []).append(file)

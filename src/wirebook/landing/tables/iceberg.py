@@ -1,7 +1,8 @@
-"""Apache Iceberg, by the package `pyiceberg`: tasks write Parquet files; the driver adds them in a snapshot.
+"""The Apache Iceberg table format, through the package `pyiceberg`: tasks write Parquet files; the driver adds them
+in a snapshot.
 
-Each snapshot and the table carry the batch number; a batch that the table already has is not added again. A commit
-succeeds only if the table is still as it was read, so writers beside this one, such as a compaction, lose nothing.
+Each snapshot and the table record the batch number, so that a batch is never added twice. A commit succeeds only if
+the table is unchanged since it was read, so concurrent writers, such as a compaction, lose nothing.
 
 Spec: docs/land.md#apache-iceberg; docs/decisions/0060, 0204
 """
@@ -81,7 +82,7 @@ BATCH = "wirebook.batch"
 VERSION = "format-version"
 WRITTEN_VERSION = "2"
 REQUEST = re.compile("^When .*?: (?=AWS Error )")
-"""How Arrow's file system of S3 names the object of a request that failed."""
+"""The prefix with which Arrow's S3 file system names the object of a failed request."""
 
 
 class IcebergFormat(ParquetFormat):
@@ -89,17 +90,17 @@ class IcebergFormat(ParquetFormat):
 
     name = "iceberg"
     partition: Partition = "event-day"
-    tables_at_once = 1  # the catalogue may be a file of SQLite
+    tables_at_once = 1  # the catalogue may be an SQLite file
 
     def check(self, root: Location) -> None:
-        """Check also that a catalogue of a team answers. Raises: also iceberg-catalog-failed"""
+        """Also check that an external catalogue responds. Raises: also iceberg-catalog-failed"""
         library("pyiceberg.catalog.sql")
         if isinstance(root, ObjectPath) or place_of(root, again=True) is not None:
             catalog_of(root).check()
 
     def check_properties(self, properties: Mapping[str, str]) -> str | None:
         version = properties.get(VERSION, WRITTEN_VERSION)
-        if version != WRITTEN_VERSION:  # PyIceberg would keep it as a property without a meaning
+        if version != WRITTEN_VERSION:  # PyIceberg would store it as a property without effect
             written = f"PyIceberg writes tables of format version {WRITTEN_VERSION} alone"
             return f"{written}, so '{VERSION}' cannot be '{version}'"
         own = [name for name in properties if name.startswith("wirebook.")]
@@ -145,7 +146,8 @@ class IcebergFormat(ParquetFormat):
             return sorted(_location(task.file.file_path) for task in table.scan().plan_files())
 
     def deleted_rows(self, place: TablePlace) -> dict[str, pa.Int64Array]:
-        """None, or a problem: PyIceberg applies delete files only while it reads rows, and only some kinds of them."""
+        """Return nothing, or raise if the table has delete files: PyIceberg applies them only when it reads rows, and
+        does not support all kinds of them."""
         table = _load(place)
         if table is None:
             return {}
@@ -163,8 +165,8 @@ class IcebergFormat(ParquetFormat):
         raise WirebookError(Problem("unreadable-deletions", message, file=str(place.folder), hint=hint))
 
     def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:
-        """Compact small files, expire snapshots that have not been current since the retention, and delete files that
-        no other snapshot has, those of killed runs among them.
+        """Compact small files, expire snapshots that have not been current within the retention period, and delete
+        files that no other snapshot refers to, including files that killed runs left.
 
         Raises: also iceberg-catalog-failed
         """
@@ -176,7 +178,7 @@ class IcebergFormat(ParquetFormat):
                 return Upkeep(place.name, 0)
             files = len(list(table.scan().plan_files()))
             is_kept = table.properties.get("gc.enabled", "true").lower() == "false"
-            # Listed before the table is read again: what a commit adds meanwhile is then known to belong to the table.
+            # List files before the table is read again, so that those of a concurrent commit are known to belong to it.
             listed = files_before(folder, limit) if options.deletes and not is_kept else {}
             compacted = self._compact(place, options) if options.compacts else 0
             table, expired = (table, set[int]()) if is_kept else _expire(place, limit, dry_run=options.dry_run)
@@ -188,7 +190,8 @@ class IcebergFormat(ParquetFormat):
         return Upkeep(place.name, files, compacted, len(orphans), len(expired))
 
     def _compact(self, place: TablePlace, options: UpkeepOptions) -> int:
-        """Replace small files by larger ones; returns how many are replaced, or would be."""
+        """Replace small files with larger ones. Returns the number of files that are replaced, or would be in a dry
+        run."""
         from wirebook.landing.tables.iceberg_compaction import compact  # noqa: PLC0415 (an extra)
 
         load = partial(_read_table, place)
@@ -196,7 +199,7 @@ class IcebergFormat(ParquetFormat):
 
 
 def full_name(place: TablePlace) -> tuple[str, ...]:
-    """The name of a table for everybody: its catalogue, the levels of its namespace, and the table."""
+    """The fully qualified name of a table: its catalogue, the levels of its namespace, and the name of the table."""
     catalog = catalog_of(place.root.absolute())
     return catalog.name, *catalog.identifier(place.name)
 
@@ -214,8 +217,8 @@ def newest_metadata(place: TablePlace) -> str:
 
 
 def _expire(place: TablePlace, limit: int, *, dry_run: bool) -> tuple[Table, set[int]]:
-    """Expire the snapshots that were last current before a moment, in milliseconds, except heads of branches and tags.
-    Returns the table after that, and their ids. A table that always changes is left alone.
+    """Expire the snapshots that were last current before `limit` (milliseconds), except those of branches and tags.
+    Returns the table after that, and the ids of the snapshots. Nothing expires if other writers always commit first.
 
     Raises: those of `pyiceberg`
     """
@@ -236,9 +239,9 @@ def _expire(place: TablePlace, limit: int, *, dry_run: bool) -> tuple[Table, set
             return table, expired
         try:
             expiry = table.maintenance.expire_snapshots()
-            expiry._snapshot_ids_to_expire |= expired  # `by_ids` copies the metadata of the table for each
+            expiry._snapshot_ids_to_expire |= expired  # `by_ids` copies the metadata of the table for each id
             expiry.commit()
-        except CommitFailedException:  # another writer was faster
+        except CommitFailedException:  # another writer has committed first
             time.sleep(pause)
         else:
             return table.refresh(), expired
@@ -268,8 +271,8 @@ def _has_catalog(root: Location) -> bool:
 
 @contextmanager
 def _table_failures(place: TablePlace) -> Iterator[None]:
-    """Convert the exceptions of `pyiceberg`: those of the table, and those of a catalogue or a store that does not
-    answer.
+    """Convert the exceptions of `pyiceberg`: to `CommitFailed` if the table is the cause, or to a `WirebookError` if
+    the catalogue or the store does not respond.
 
     Raises: CommitFailed, iceberg-catalog-failed, store-failed, missing-extra
     """
@@ -287,7 +290,7 @@ def _table_failures(place: TablePlace) -> Iterator[None]:
 
 
 def _store_failure(catalog: TargetCatalog, place: TablePlace, error: Exception) -> WirebookError | None:
-    """The error of a request of `pyiceberg` to the object store of a table; None if the error is not the store's."""
+    """Convert the error of a request to the object store of a table; None if the error has another cause."""
     is_of_table = not isinstance(error, OSError) or isinstance(error, (FileNotFoundError, PermissionError))
     if is_of_table or isinstance(place.folder, Path):
         return None
@@ -303,10 +306,10 @@ def _add_once(
     *,
     traits: TableTraits,
 ) -> None:
-    """Add a batch to a table that lacks it, again and again while other writers are faster.
+    """Add a batch to a table, unless the table already has it. Retry while other writers commit first.
 
-    If it is unknown whether the catalogue has carried out a commit, the table is asked; a commit that is carried out
-    late fails, or makes the next attempt fail.
+    If it is unknown whether a commit succeeded, the next attempt reads the table to find out. If the catalogue
+    carries out the commit late, either that commit or the next attempt fails, so the batch is not added twice.
 
     Raises: CommitFailed, OSError, iceberg-catalog-failed, store-failed
     """
@@ -329,14 +332,14 @@ def _add_once(
                 return
         except (CommitFailedException, CommitStateUnknownException) as error:
             failure = error
-            time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 (writers that wait equally long meet again)
+            time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 (keeps competing writers out of step)
         except (CommitFailed, WirebookError):
             raise
         except OSError as error:
             if (store_failure := _store_failure(catalog, place, error)) is None:
                 raise
             raise store_failure from error
-        except Exception as error:  # whatever a catalogue or `pyiceberg` has against this table
+        except Exception as error:  # any reason why a catalogue or `pyiceberg` rejects the table
             raise CommitFailed(reason_of(catalog.name, error)) from error
     assert failure is not None
     raise CommitFailed(reason_of(catalog.name, failure)) from failure
@@ -365,9 +368,9 @@ def _add(
     traits: TableTraits,
     properties: dict[str, str],
 ) -> None:
-    """Add columns, files and properties, the batch number among them, in one commit. The rows of the files are written
-    anew into a table with partitions of others, because a file must not have rows of several partitions, and into one
-    with other types.
+    """Add columns, files and properties, including the batch number, in one commit. The rows of the files are
+    rewritten if another program has partitioned the table, because a file must not have rows of several partitions,
+    or if the table has other types or required columns.
 
     Raises: CommitFailed, OSError, and those of `pyiceberg`
     """
@@ -377,7 +380,7 @@ def _add(
     check_columns({name: field.required for name, field in fields.items()}, schema, traits)
     schema = pa.schema([_kept(column, fields.get(column.name), traits) for column in schema])
     _check_lost_columns(table, schema)
-    # By itself, `pyiceberg` would try again without looking whether another run has added the batch.
+    # Disable the retries of `pyiceberg`, which do not check whether another run has added the batch.
     table.metadata.properties["commit.retry.num-retries"] = "0"
     with table.transaction() as transaction:
         with transaction.update_schema() as update:
@@ -398,7 +401,7 @@ def _add(
             return
         written = [staged_or_placed(file, folder) for file in files]
         check_values(written, [column.name for column in schema if not column.nullable])
-        others = schema_to_pyarrow(metadata.schema(), include_field_ids=False)  # may have the partitions
+        others = schema_to_pyarrow(metadata.schema(), include_field_ids=False)  # may include the partitions
         every = pa.schema([*schema, *(field for field in others if field.name not in schema.names)])
         for rows in rows_in(written, every):
             transaction.append(rows, snapshot_properties=snapshot)
@@ -407,9 +410,9 @@ def _add(
 
 
 def _check_lost_columns(table: Table, schema: pa.Schema) -> None:
-    """Check that no column of the rows, or member of one, was renamed or dropped after Wirebook first wrote to the
-    table. If it were added again, its values would be in two columns, or those that were dropped would return: files
-    without field ids are read by the names of columns.
+    """Check that no column of the rows, or member of a column, was renamed or dropped after Wirebook first wrote to
+    the table. Adding it again would split its values over two columns, or bring dropped values back: files without
+    field ids are read by the names of columns.
 
     Raises: CommitFailed
     """
@@ -429,14 +432,15 @@ def _check_lost_columns(table: Table, schema: pa.Schema) -> None:
 
 
 def _kept(column: pa.Field, field: NestedField | None, traits: TableTraits) -> pa.Field:
-    """A column of the rows, so that a table of something else keeps its comment and that it must have a value."""
+    """A column of the rows, with the nullability of the `field` in the table. A table that the settings name keeps
+    its own comment, because another program may have made it."""
     if field is None:
         return column
     return (column.remove_metadata() if traits.is_named and field.doc else column).with_nullable(not field.required)
 
 
 def _differing(columns: Schema, schema: pa.Schema) -> bool:
-    """Whether a column of a table has another type than in `schema`, or must have a value."""
+    """Whether a column of `schema` has another type in the table, or is required there."""
     from pyiceberg.catalog import Catalog  # noqa: PLC0415
 
     own = Catalog._convert_schema_if_needed(schema)
@@ -449,12 +453,12 @@ def _differing(columns: Schema, schema: pa.Schema) -> bool:
 
 
 def _location(uri: str) -> Location:
-    """The location of a data file. Iceberg does not escape characters."""
+    """The location of a data file. Iceberg does not percent-encode paths."""
     return location_of(uri) if "://" in uri and not uri.startswith("file:") else Path(re.sub("^file:(//)?", "", uri))
 
 
 def _fit(type_: pa.DataType) -> pa.DataType:
-    """Integers become 32 or 64 bits wide."""
+    """The type with integers of 32 or 64 bits, the only ones in Iceberg."""
     if pa.types.is_integer(type_):
         return pa.int64() if type_.bit_width == 64 else pa.int32()
     if pa.types.is_struct(type_):

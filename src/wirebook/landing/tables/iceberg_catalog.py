@@ -1,8 +1,9 @@
-"""The Iceberg catalogue of a target: an SQLite file in its folder, or a catalogue of a team.
+"""The Iceberg catalogue of a target: embedded, as an SQLite file in its folder, or external, such as that of a team.
 
-A team's catalogue has a name in the configuration of PyIceberg (``.pyiceberg.yaml``, ``PYICEBERG_CATALOG__NAME__URI``),
-which has its kind, its address and its credentials. The target remembers the name and the namespace, and nothing else.
-Each table carries the id of the target that writes it, because its batch numbers mean nothing in another one.
+An external catalogue has a name in the configuration of PyIceberg (``.pyiceberg.yaml``,
+``PYICEBERG_CATALOG__NAME__URI``), which has its type, its address and its credentials. The target records only the
+name and the namespace, with an id of its own. Each table has the id of the target that writes it, because batch
+numbers have no meaning in another target.
 
 Spec: docs/how-to/iceberg-catalogues.md; docs/decisions/0204
 """
@@ -52,17 +53,17 @@ __all__ = [
 ]
 
 NAMESPACE: Final = "wirebook"
-"""The namespace, unless another one is named."""
+"""The default namespace."""
 OWNER: Final = "wirebook.target"
-"""The property of a table with the id of the target that writes it."""
+"""The table property with the id of the target that writes the table."""
 RECORD: Final = "iceberg.json"
 SQLITE: Final = "wirebook"
-"""The name of the catalogue in the folder of a target."""
+"""The name of the embedded catalogue."""
 NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 MAX_REASON: Final = 300
 CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 120
-"""How long a REST catalogue or a Hive metastore may take for an answer; a commit to a large table may take a minute."""
+"""How long a REST catalogue or a Hive metastore may take to respond. A commit to a large table may take a minute."""
 FILE_IO: Final = {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
 """By default PyIceberg reads Azure with a package that it does not require."""
 FROM_ENVIRONMENT: Final = {
@@ -74,7 +75,8 @@ FROM_ENVIRONMENT: Final = {
     "adls.client-id": ("AZURE_CLIENT_ID",),
     "adls.client-secret": ("AZURE_CLIENT_SECRET",),
 }
-"""What PyIceberg does not take from the environment by itself, unlike `obstore`. Its configuration overrides it."""
+"""Settings that `obstore` reads from environment variables but PyIceberg does not. PyIceberg's configuration
+overrides them."""
 SECRET: Final = re.compile(r"secret|token|password|credential|key|sas-|connection-string|header\.")
 OUTAGES: Final = {
     "requests.RequestException",
@@ -88,11 +90,11 @@ OUTAGES: Final = {
     "pyiceberg.TooManyRequestsError",
     "pyiceberg.UnauthorizedError",
 }
-"""Exceptions of a catalogue that does not answer or refuses everything, by package and class."""
+"""Exceptions of a catalogue that does not respond or rejects every request, by package and class."""
 
 
 class CatalogPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the tables of a target are: the name of the catalogue and the namespace, with dots between its levels.
+    """The external catalogue of a target: its name, and the namespace of the tables, with dots between its levels.
     `target` is the id of the target."""
 
     catalog: str
@@ -104,11 +106,12 @@ class CatalogPlace(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(self.namespace.split("."))
 
 
-# -- what a target remembers ---------------------------------------------------------------------------------------
+# -- the record in the target ---------------------------------------------------------------------------------------
 
 
 def place_for(root: Location, catalog: str | None, namespace: str | None, *, has_tables: bool) -> CatalogPlace | None:
-    """Where the tables of a target are, if a run names a `catalog` or a `namespace`. None: in the target itself.
+    """The external catalogue of a target, which must agree with the `catalog` and the `namespace` that a run names,
+    if it names them. None: the target has the embedded catalogue.
 
     Raises: WirebookError (iceberg-catalog-differs, bad-setting, unsupported-store)
     """
@@ -154,8 +157,8 @@ def _new_place(catalog: str | None, namespace: str | None) -> CatalogPlace:
 
 
 def place_of(root: Location, *, again: bool = False) -> CatalogPlace | None:
-    """Where a target keeps its Iceberg tables; None if in the target itself. Read once, or `again` at the beginning of
-    a run, because the target may have been deleted meanwhile."""
+    """The external catalogue that a target has recorded; None if it has the embedded one. The record is cached. It is
+    read `again` at the beginning of a run, because the target may have been deleted since."""
     if again:
         _remembered.cache_clear()
     try:
@@ -165,7 +168,7 @@ def place_of(root: Location, *, again: bool = False) -> CatalogPlace | None:
 
 
 def remember(root: Location, place: CatalogPlace) -> None:
-    """Create the namespace, if it does not exist, and note the place in the target.
+    """Create the namespace, if it does not exist, and record the catalogue in the target.
 
     Raises: WirebookError (iceberg-catalog-differs, iceberg-catalog-failed, missing-extra, target-locked)
     """
@@ -191,7 +194,10 @@ def remember(root: Location, place: CatalogPlace) -> None:
 
 @lru_cache(maxsize=64)
 def _remembered(root: Location) -> CatalogPlace:
-    """The record never changes. Raises: FileNotFoundError (which is not cached), broken-target, store-failed"""
+    """Read the record, which never changes.
+
+    Raises: FileNotFoundError (which is not cached), broken-target, store-failed
+    """
     path = records_of(root).location(RECORD)
     try:
         return msgspec.json.decode(path.read_bytes(), type=CatalogPlace)
@@ -205,8 +211,8 @@ def _remembered(root: Location) -> CatalogPlace:
 
 @dataclass(frozen=True, slots=True)
 class TargetCatalog:
-    """The tables of one target in its catalogue. `owner` is the id of the target; None in the target's own catalogue,
-    in which all tables are its tables."""
+    """The catalogue of one target. `owner` is the id of the target; None for the embedded catalogue, which has only
+    tables of the target."""
 
     name: str
     catalog: Catalog
@@ -219,7 +225,7 @@ class TargetCatalog:
         return cls(place.catalog, _connected(place.catalog), place.levels, place.target)
 
     def check(self) -> None:
-        """Check that the catalogue answers and has the namespace. Raises: iceberg-catalog-failed"""
+        """Check that the catalogue responds and has the namespace. Raises: iceberg-catalog-failed"""
         with catalog_failures(self.name):
             exists = self.catalog.namespace_exists(self.namespace)
         if not exists:
@@ -227,7 +233,7 @@ class TargetCatalog:
             raise WirebookError(Problem("iceberg-catalog-failed", message, hint="create the namespace again"))
 
     def identifier(self, table: str) -> tuple[str, ...]:
-        """The name of a table in the catalogue: a name without a namespace is in that of the target."""
+        """The name of a table in the catalogue. A name without a namespace is in the namespace of the target."""
         *namespace, name = table.split(".")
         return *(namespace or self.namespace), name
 
@@ -254,12 +260,12 @@ class TargetCatalog:
             if not self.catalog.namespace_exists(level):
                 try:
                     self.catalog.create_namespace_if_not_exists(level)
-                except Exception:  # of a database, if another table or program was faster
+                except Exception:  # a database error, if another thread or program was faster
                     if not self.catalog.namespace_exists(level):
                         raise
 
     def load(self, table: str) -> Table | None:
-        """The table as it is now; None if there is none."""
+        """The current state of a table; None if it does not exist."""
         from pyiceberg.exceptions import NoSuchTableError  # noqa: PLC0415 (an extra)
 
         try:
@@ -268,7 +274,7 @@ class TargetCatalog:
             return None
 
     def create(self, place: TablePlace, schema: pa.Schema) -> Table:
-        """Create a table, with data and metadata in its folder, and its namespace, unless they exist."""
+        """Create a table and its namespace, unless they exist. Its data and metadata are in its folder."""
         properties = {OWNER: self.owner} if self.owner else {}
         identifier, location = self.identifier(place.name), uri_of(place.folder)
         if identifier[:-1] != self.namespace:
@@ -281,7 +287,7 @@ class TargetCatalog:
 
     @contextmanager
     def outages(self) -> Iterator[None]:
-        """Convert the exceptions of a catalogue that refuses everything or does not answer, and no others.
+        """Convert the exceptions of a catalogue that does not respond or rejects every request, and no others.
 
         Raises: iceberg-catalog-failed
         """
@@ -312,12 +318,12 @@ def catalog_of(root: Location) -> TargetCatalog:
 
 
 def uri_of(location: Location) -> str:
-    """The location as Iceberg writes it."""
+    """The location as a URI in the metadata of Iceberg."""
     return str(location) if isinstance(location, ObjectPath) else f"file://{location.absolute()}"
 
 
 def _embedded(root: Path) -> Catalog:
-    """The catalogue in a folder."""
+    """The embedded catalogue in a folder."""
     file = root / "_wirebook" / "iceberg.db"
     file.touch()
     return _opened(root, file.stat().st_ino)
@@ -325,7 +331,8 @@ def _embedded(root: Path) -> Catalog:
 
 @lru_cache(maxsize=4)
 def _opened(root: Path, _inode: int) -> Catalog:
-    """The catalogue in a folder. Its connections would go on to write to a file that has been deleted.
+    """The embedded catalogue in a folder. The inode makes the cache open a new file if the old one was deleted, to
+    which cached connections would still write.
 
     Raises: iceberg-catalog-failed
     """
@@ -345,10 +352,10 @@ def _connected(name: str) -> Catalog:
 
     with catalog_failures(name):
         catalog = load_catalog(name, **_settings(name))
-    session: Any = getattr(catalog, "_session", None)  # of a REST catalogue; its requests would wait for ever
+    session: Any = getattr(catalog, "_session", None)  # of a REST catalogue, whose requests have no timeout by default
     if session is not None:
         session.request = partial(session.request, timeout=(CONNECT_SECONDS, ANSWER_SECONDS))
-    client: Any = getattr(catalog, "_client", None)  # of a Hive catalogue, which would wait for ever too
+    client: Any = getattr(catalog, "_client", None)  # of a Hive catalogue, which has no timeout either
     if hasattr(client, "_init_thrift_transport"):
         client._init_thrift_transport = partial(_with_timeout, client._init_thrift_transport)
         vars(catalog)["_client"] = _HiveConnections(client)
@@ -356,11 +363,11 @@ def _connected(name: str) -> Catalog:
 
 
 class _HiveConnections:
-    """Connects to a Hive metastore for each `with` block: the client of PyIceberg has one connection for all threads,
-    and the tables of a store are committed at once."""
+    """Opens a connection to a Hive metastore for each `with` block. The client of PyIceberg shares one connection
+    between threads, but the tables of a store are committed concurrently."""
 
     def __init__(self, client: Any) -> None:
-        client._was_opened = True  # so that a copy makes a connection of its own
+        client._was_opened = True  # so that a copy opens a connection of its own
         self._client, self._threads = client, threading.local()
 
     def __enter__(self) -> Any:
@@ -373,13 +380,13 @@ class _HiveConnections:
         self._clients().pop().__exit__(*raised)
 
     def _clients(self) -> list[Any]:
-        """The clients of the `with` blocks in which the thread is."""
+        """The clients of the `with` blocks that the current thread is in."""
         clients: list[Any] = vars(self._threads).setdefault("clients", [])
         return clients
 
 
 def _with_timeout(connect: Callable[[], Any]) -> Any:
-    """A connection to a Hive metastore, whose socket gets a timeout: PyIceberg has no setting for it."""
+    """Connect to a Hive metastore with a socket timeout, for which PyIceberg has no setting."""
     transport = connect()
     for part in vars(transport).values():
         if hasattr(part, "setTimeout"):
@@ -402,8 +409,8 @@ def _settings(name: str) -> dict[str, Any]:
 
 
 def _configured(name: str) -> dict[str, Any] | None:
-    """The settings of a catalogue in PyIceberg's configuration, with those of its file system that only the environment
-    has; None if there is no such catalogue."""
+    """The settings of a catalogue in PyIceberg's configuration, with defaults for its file system from environment
+    variables. None if the catalogue is not configured."""
     from pyiceberg.utils.config import Config  # noqa: PLC0415
 
     configured = Config().get_catalog_config(name)
@@ -430,7 +437,7 @@ def catalog_failures(name: str) -> Iterator[None]:
 
 
 def _failed(name: str, error: Exception) -> WirebookError:
-    """The error without the text of secrets, which PyIceberg and drivers may repeat."""
+    """The error of a catalogue, without the secrets that messages of PyIceberg and of drivers may include."""
     message = f"the Iceberg catalogue '{name}' refused a request or did not answer: {reason_of(name, error)}"
     what = "the disk of the target" if name == SQLITE else "the catalogue in PyIceberg's configuration, and the network"
     hint = f"check {what}; then run the command again"
@@ -438,7 +445,7 @@ def _failed(name: str, error: Exception) -> WirebookError:
 
 
 def reason_of(name: str, error: Exception) -> str:
-    """What an exception says, in a line without secrets of the catalogue."""
+    """The type and message of an exception in one line, without secrets of the catalogue."""
     text = f"{type(error).__name__}: {redacted(name, str(error))}"
     return " ".join(text.split())[:MAX_REASON].removesuffix(":")
 
@@ -452,7 +459,7 @@ def redacted(name: str, text: str) -> str:
 
 
 def _secrets(settings: Mapping[str, Any], *, is_secret: bool = False) -> Iterator[str]:
-    """The values of settings that are secrets by their names, at any depth."""
+    """The values of settings whose names mark them as secrets, at any depth."""
     for setting, value in settings.items():
         hidden = is_secret or SECRET.search(setting) is not None
         if isinstance(value, Mapping):

@@ -1,7 +1,8 @@
-"""Compaction of Iceberg tables, which `pyiceberg` lacks: small files of a partition are replaced by a larger one.
+"""Compaction of Iceberg tables, which `pyiceberg` lacks: small files of a partition are replaced with a larger one.
 
-A file is written first and replaces others in a commit that succeeds only if the table is still as it was read. After
-the commit of another writer it is tried again, as long as the table still has the files that are replaced.
+The new file is written first, and replaces the small ones in a commit that succeeds only if the table is unchanged
+since it was read. If another writer commits first, the commit is retried, as long as the table still has the small
+files.
 
 Spec: docs/how-to/maintain.md
 """
@@ -54,22 +55,22 @@ Loader = Callable[[], Table | None]
 OpenFile = Callable[[Location, pa.Schema], TableWriter]
 
 MAX_VERSION: Final = 2
-"""Later versions of the format number the rows, and a rewritten row must keep its number."""
+"""The last version of the format without row ids. A rewritten row must keep its id."""
 ROW_GROUP_BYTES: Final = 64 << 20
-"""Bytes of rows in memory above which they are written."""
+"""Bytes of rows that are buffered before they are written."""
 
 
 class _SmallFiles:
-    """The files of a table that are smaller than `target_bytes`. Manifests never change, so each is read once: a commit
-    that waits for thousands of them would never succeed beside a stream."""
+    """Finds the files of a table that are smaller than `target_bytes`. Manifests never change, so each is read only
+    once: if each attempt to commit read thousands of them, a stream would always commit first."""
 
     def __init__(self, target_bytes: int) -> None:
         self._target_bytes = target_bytes
         self._entries: dict[str, list[ManifestEntry]] = {}
 
     def of(self, table: Table) -> dict[str, DataFile]:
-        """Those of the current snapshot by path. None is rewritten in a table whose rows have been deleted without
-        rewriting their files, and none that is partitioned differently from new files."""
+        """The small files of the current snapshot by path. Empty if the table has delete files or row ids, because
+        its files cannot be rewritten then. Files with an earlier partition spec are left out."""
         snapshot = table.current_snapshot()
         manifests = [] if snapshot is None else snapshot.manifests(table.io)
         has_deletes = any(manifest.content == ManifestContent.DELETES for manifest in manifests)
@@ -89,13 +90,14 @@ class _SmallFiles:
         return file.file_size_in_bytes < self._target_bytes and file.file_format == FileFormat.PARQUET
 
     def entries(self, manifest: ManifestFile) -> list[ManifestEntry]:
-        """The entries of a manifest that lists a small file; none of any other."""
+        """The entries of a manifest that lists at least one small file; empty for any other manifest."""
         return self._entries.get(manifest.manifest_path, [])
 
 
 class _Rewrite(_OverwriteFiles):
-    """Replaces files by others with the same rows. Readers of changes skip such a snapshot, but stop at an overwrite,
-    the only kind that `pyiceberg` makes and summarises."""
+    """Replaces files with others that have the same rows, in a snapshot with the operation `replace`. Readers of
+    changes skip such a snapshot, but stop at an `overwrite`, the only operation that `pyiceberg` supports for
+    this."""
 
     small: _SmallFiles
 
@@ -115,7 +117,7 @@ class _Rewrite(_OverwriteFiles):
         return deleted
 
     def _existing_manifests(self) -> list[ManifestFile]:
-        """The manifests of the table; those that list replaced files are written anew without them."""
+        """The manifests of the table. Those that list replaced files are rewritten without them."""
         manifests = []
         for manifest in self._parent_manifests():
             entries = self.small.entries(manifest)
@@ -131,7 +133,7 @@ class _Rewrite(_OverwriteFiles):
         return manifests
 
     def _parent_manifests(self) -> list[ManifestFile]:
-        """Those that list files which the table has."""
+        """The manifests of the parent snapshot that list files of the table, not only deleted ones."""
         parent = self._transaction.table_metadata.current_snapshot()
         manifests = [] if parent is None else parent.manifests(self._io)
         return [manifest for manifest in manifests if manifest.has_added_files() or manifest.has_existing_files()]
@@ -156,11 +158,11 @@ def compact(
     pauses: Sequence[float],
     batch_property: str,
 ) -> int:
-    """Replace small files of a table by larger ones in `folder`; returns how many files are replaced, or would be in a
-    dry run. `load` returns the table as it is now.
+    """Replace small files of a table with larger ones in `folder`. Returns the number of files that are replaced, or
+    would be in a dry run. `load` returns the current state of the table.
 
-    Some files are left alone if all attempts to commit fail, one before each of the `pauses` (in seconds). Then the new
-    file belongs to no snapshot.
+    There is one attempt to commit for each of the `pauses`, which are the seconds to wait after a failed attempt. If
+    all of them fail, the small files stay, and the new file belongs to no snapshot.
 
     Raises: OSError, store-failed, broken-target, and those of `pyiceberg`
     """
@@ -178,7 +180,7 @@ def compact(
 
 
 def _groups(table: Table, files: Collection[DataFile], target_bytes: int) -> list[list[DataFile]]:
-    """Groups of several files of a partition, which together are not larger than `target_bytes`."""
+    """Groups of at least two files of the same partition, which together are not larger than `target_bytes`."""
     with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
         are_alike = pool.map(lambda file: _has_columns_of(table, file), files)
         alike = [file for file, is_alike in zip(files, are_alike, strict=True) if is_alike]
@@ -196,14 +198,15 @@ def _groups(table: Table, files: Collection[DataFile], target_bytes: int) -> lis
 
 
 def _has_columns_of(table: Table, file: DataFile) -> bool:
-    """Whether the columns of a file are those of the table, by id and name, or can become them as in a landed file:
-    none was renamed or dropped since, and no value is in the metadata only, which a migrated file may lack."""
+    """Whether a file can be rewritten with the columns of the table. Its columns must have the ids and names of
+    columns of the table, so none was renamed or dropped since, and types that are the same or can be widened. It must
+    have the partition columns, because the values of a migrated file may be only in the metadata."""
     columns = _columns(table)
     with table.io.new_input(file.file_path).open() as stream:
         of_file = pq.read_schema(stream)
     try:
         names = _names(pyarrow_to_schema(of_file, table.name_mapping()))
-    except (TypeError, ValueError):  # a type that Iceberg lacks, or no id for a column
+    except (TypeError, ValueError):  # a type that Iceberg lacks, or a column without an id
         return False
     if not names.items() <= _names(table.schema()).items():
         return False
@@ -219,12 +222,13 @@ def _names(schema: Schema) -> dict[int, str | None]:
 
 
 def _columns(table: Table) -> pa.Schema:
-    """The columns of a table. Their ids are in files, so that they may be renamed later."""
+    """The columns of a table. Their ids are written to files, so that the columns can be renamed later."""
     return _as_landed(schema_to_pyarrow(table.schema()))
 
 
 def _as_landed(schema: pa.Schema) -> pa.Schema:
-    """Columns with the types that landing writes: `pyiceberg` has 64-bit offsets for texts, bytes and lists."""
+    """Columns with the types that landing writes: `pyiceberg` uses types with 64-bit offsets for strings, binary and
+    lists."""
     return pa.schema([field.with_type(_small(field.type)) for field in schema])
 
 
@@ -239,8 +243,8 @@ def _small(type_: pa.DataType) -> pa.DataType:
 
 
 def _merged(table: Table, files: Sequence[DataFile], path: Location, open_file: OpenFile) -> DataFile:
-    """Write the rows of files of a partition to a new file, which is durable when this returns. `pyiceberg` would read
-    lists that are null as empty ones.
+    """Write the rows of files of one partition to a new file, which is durable when this returns. `pyiceberg` is not
+    used to read them, because it reads null lists as empty ones.
 
     Raises: broken-target
     """
@@ -283,7 +287,7 @@ def _merged(table: Table, files: Sequence[DataFile], path: Location, open_file: 
 
 
 def _rows_of(table: Table, files: Iterable[DataFile]) -> Iterable[pa.Table]:
-    """The rows of files in pieces, which are all that is in memory."""
+    """The rows of files in batches. Only one batch is in memory at a time."""
     for file in files:
         with table.io.new_input(file.file_path).open() as stream, pq.ParquetFile(stream) as parquet:
             yield from (pa.Table.from_batches([rows]) for rows in parquet.iter_batches())
@@ -298,10 +302,11 @@ def _replace(
     pauses: Sequence[float],
     batch_property: str,
 ) -> bool:
-    """Commit the replacement of files by a new one; returns whether the table has it.
+    """Commit the replacement of files with a new one. Returns whether the table has the new file.
 
-    The snapshot has the batch number of the table, as those of landing do. If it is unknown whether the catalogue has
-    carried out a commit, the table is asked; one that is carried out late fails, or makes the next attempt fail.
+    The snapshot has the batch number of the table, as snapshots of landing do. If it is unknown whether a commit
+    succeeded, the next attempt reads the table to find out. If the catalogue carries out the commit late, either that
+    commit or the next attempt fails.
     """
     attempts: list[int] = []
     for pause in pauses:
@@ -313,7 +318,7 @@ def _replace(
         current = small.of(table)
         if any(file.file_path not in current for file in replaced):
             return False
-        table.metadata.properties["commit.retry.num-retries"] = "0"  # of `pyiceberg`, which looks at other conditions
+        table.metadata.properties["commit.retry.num-retries"] = "0"  # retries of `pyiceberg` check other conditions
         batch = table.properties.get(batch_property)
         properties = {} if batch is None else {batch_property: batch}
         transaction = table.transaction()

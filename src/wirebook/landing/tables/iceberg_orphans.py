@@ -1,8 +1,8 @@
-"""Files in the folder of an Iceberg table that belong to none of its snapshots: those of killed runs, of commits that
-failed and of snapshots that have expired.
+"""Orphan files: files in the folder of an Iceberg table that belong to none of its snapshots. Killed runs, failed
+commits and expired snapshots leave them.
 
-Files are compared by their names, which writers make unique. So a file stays if a snapshot names it in another way:
-with another scheme or path to the same folder, or with escaped characters.
+Files are compared by name only, because writers make the names unique. So a file is kept even if a snapshot refers to
+it by another scheme or path, or with escaped characters.
 
 Spec: docs/how-to/maintain.md
 """
@@ -29,13 +29,14 @@ __all__ = ["delete_files", "files_before", "find_orphans"]
 
 METADATA: Final = re.compile(r".+\.metadata\.json(\.gz)?")
 KNOWN: Final = re.compile(rf"[^._].*\.(parquet|orc|avro|puffin|stats)|{METADATA.pattern}")
-"""The names of files that writers of Iceberg leave. All others stay."""
+"""The names of files that Iceberg writers create. Other files are never deleted."""
 COMMIT_MILLISECONDS: Final = 3_600_000
-"""The manifests of a snapshot are not written longer before the time that it has."""
+"""Maximum time from the writing of a manifest to the timestamp of its snapshot."""
 
 
 def files_before(folder: Location, limit: int) -> dict[Location, int]:
-    """The files of Iceberg below a folder that were last written before a moment, with the time. Units: milliseconds.
+    """The Iceberg files below a folder that were last written before `limit`, with the time of that write. Units:
+    milliseconds.
 
     Raises: OSError, store-failed
     """
@@ -47,17 +48,17 @@ def _below(folder: Location) -> Iterator[tuple[Location, int]]:
         yield from ((path, status.milliseconds) for path, status in folder.below())
         return
     for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):  # deleted meanwhile
+        with suppress(FileNotFoundError):  # deleted in the meantime
             if path.is_file():
                 yield path, path.stat().st_mtime_ns // 1_000_000
 
 
 def find_orphans(table: Table, files: dict[Location, int], expired: Collection[int], limit: int) -> list[Location]:
-    """Those of the files that no snapshot of the table refers to, except the `expired` ones.
+    """The files that no snapshot of the table refers to, except the `expired` ones.
 
-    The files are all that were written before `limit`. The table must have been read after they were listed.
-    The newest metadata stays: readers may have opened it within the retention. All files stay if the folder has the
-    metadata of another table with rows, such as one whose catalogue was lost.
+    `files` are all files that were written before `limit`. The table must have been read after they were listed. The
+    newest metadata file is kept, because readers may have opened it within the retention period. All files are kept
+    if the folder has the metadata of another table with rows, such as a table whose catalogue was lost.
 
     Raises: OSError, store-failed, and those of `pyiceberg`
     """
@@ -76,8 +77,8 @@ def find_orphans(table: Table, files: dict[Location, int], expired: Collection[i
 
 
 def _references(table: Table, expired: Collection[int], limit: int) -> Iterator[str]:
-    """The paths that the current metadata refers to, directly or through other files, of files that may have been
-    written before `limit`."""
+    """The paths that the current metadata refers to, directly or through other files. Paths of files that cannot have
+    been written before `limit` may be missing."""
     metadata, seen = table.metadata, set[str]()
     yield table.metadata_location
     yield from (entry.metadata_file for entry in metadata.metadata_log)
@@ -88,8 +89,8 @@ def _references(table: Table, expired: Collection[int], limit: int) -> Iterator[
     extended = {snapshot.parent_snapshot_id for snapshot in kept.values() if _is_append(snapshot)}
     with ThreadPoolExecutor(OBJECTS_AT_ONCE) as pool:
         for snapshot in reversed(kept.values()):
-            # A stream makes thousands. What such a snapshot adds is young, what it has else was in the one before, and
-            # the one after it has all its files.
+            # A stream creates thousands of snapshots. Recent appends are skipped: the files that one adds are younger
+            # than the limit, its other files are in the snapshot before it, and all of them are in the one after it.
             is_young = snapshot.timestamp_ms >= limit + COMMIT_MILLISECONDS and _is_append(snapshot)
             if is_young and snapshot.parent_snapshot_id in kept and snapshot.snapshot_id in extended:
                 continue
@@ -105,7 +106,8 @@ def _is_append(snapshot: Snapshot) -> bool:
 
 
 def _are_of_another(table: Table, metadata: list[Location]) -> bool:
-    """Whether the first file of metadata with a snapshot is of another table. Many are not read: they may be large."""
+    """Whether the first metadata file with a snapshot belongs to another table. Later ones are not read: they may be
+    large."""
     from pyiceberg.serializers import FromInputFile  # noqa: PLC0415 (an extra)
 
     for path in metadata:
@@ -116,7 +118,7 @@ def _are_of_another(table: Table, metadata: list[Location]) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A name without escapes, however often it was escaped."""
+    """A name without percent-encoding, even if it was encoded several times."""
     while (plain := unquote(name)) != name:
         name = plain
     return name
@@ -129,5 +131,5 @@ def delete_files(files: Collection[Location]) -> None:
 
 
 def _unlink(file: Location) -> None:
-    with suppress(FileNotFoundError):  # other upkeep was faster
+    with suppress(FileNotFoundError):  # another upkeep was faster
         file.unlink()

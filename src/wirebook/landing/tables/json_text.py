@@ -1,6 +1,8 @@
-"""The JSON text of rows, by columns: no Python object is made for a value, except of the types that Arrow cannot spell.
+"""The JSON text of rows, made column by column: Python objects are created only for values of types that Arrow cannot
+format.
 
-A text is put together from the texts of the columns. It is the one that orjson writes for the same values.
+The text of a row is concatenated from the texts of its columns. It is identical to the output of orjson for the same
+values, except that timestamps in columns always have six decimal places.
 
 Spec: docs/staging.md#the-staging-table
 """
@@ -21,16 +23,16 @@ import pyarrow.compute as pc
 __all__ = ["json_objects"]
 
 Parts = list[str | pa.StringArray]
-"""What the JSON texts of a column are put together from: literals, and arrays of texts. A text is null, as one of its
-parts is, where the value is null."""
+"""The parts from which the JSON texts of a column are concatenated: literals, and arrays of strings. If the value of
+a row is null, one of the arrays is null there, and so is the text."""
 
 SPECIAL = r'["\\\x00-\x1f]'
 """The characters that are escaped in JSON strings."""
 
 
 def json_objects(rows: pa.Table, spelled: Collection[str] = ()) -> pa.StringArray:
-    """Each row as a JSON object of its columns by their names, without those that are null. The columns `spelled` are
-    JSON texts already."""
+    """Each row as a JSON object of its columns, without null members. The columns `spelled` already contain JSON
+    text."""
     parts: Parts = []
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         array = column.combine_chunks()
@@ -46,7 +48,7 @@ def json_objects(rows: pa.Table, spelled: Collection[str] = ()) -> pa.StringArra
 
 
 def _joined(parts: Parts) -> pa.StringArray:
-    """The texts that the parts make up, one of which at least is an array."""
+    """Concatenate parts, at least one of which is an array, to one array."""
     merged: Parts = []
     for part in parts:
         if merged and isinstance(part, str) and isinstance(merged[-1], str):
@@ -57,7 +59,8 @@ def _joined(parts: Parts) -> pa.StringArray:
 
 
 def _parts(array: pa.Array, *, is_column: bool = False) -> Parts:
-    """The parts of the JSON texts of an array. Instants in columns have microseconds even if these are zero."""
+    """The parts of the JSON texts of an array. Timestamps in columns (`is_column`) have six decimal places, even if
+    these are zero."""
     kinds, type_ = pa.types, array.type
     if kinds.is_string(type_):
         return ['"', _escaped(array), '"']
@@ -79,7 +82,7 @@ def _parts(array: pa.Array, *, is_column: bool = False) -> Parts:
 
 
 def _objects(structs: pa.StructArray) -> Parts:
-    """The parts of JSON objects; members that are null are written."""
+    """The parts of the JSON objects of structs. Null members are included."""
     parts: Parts = []
     for field, values in zip(structs.type, structs.flatten(), strict=True):
         member = _parts(values)
@@ -89,7 +92,7 @@ def _objects(structs: pa.StructArray) -> Parts:
 
 
 def _arrays(lists: pa.ListArray) -> Parts:
-    """The parts of JSON arrays."""
+    """The parts of the JSON arrays of lists."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
     offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
     items = pc.fill_null(_joined(_parts(lists.flatten())), "null")
@@ -97,12 +100,12 @@ def _arrays(lists: pa.ListArray) -> Parts:
 
 
 def _where_valid(array: pa.Array, parts: Parts) -> Parts:
-    """The parts, as one that is null where `array` is."""
+    """The parts; if `array` has nulls, concatenated to one array with nulls in the same places."""
     return [pc.if_else(array.is_valid(), _joined(parts), None)] if array.null_count else parts
 
 
 def _escaped(texts: pa.StringArray) -> pa.StringArray:
-    """Texts as between the quotes of JSON strings."""
+    """Escape texts for use between the quotes of JSON strings."""
     offsets, data = texts.buffers()[1:]
     if data is None:
         return texts
@@ -116,7 +119,7 @@ def _escaped(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _numbers(floats: pa.FloatingPointArray) -> pa.StringArray:
-    """Floats as JSON numbers. Those that JSON does not have are strings."""
+    """Floats as JSON numbers. NaN and infinities are strings, because JSON has no numbers for them."""
     doubles = floats.cast(pa.float64())
     values = pc.fill_null(doubles, 0.0).to_numpy()
     texts = orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]

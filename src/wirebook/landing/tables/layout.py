@@ -1,7 +1,7 @@
 """The layout of typed tables: the columns of a definition and their types.
 
-Columns: provenance ``_...``,
-envelope ``ce_...``, placeholders ``ctx_...``, then the payload's fields by name.
+The order of columns is: provenance ``_...``, envelope ``ce_...``, placeholders ``ctx_...``, then the fields of the
+payload by name.
 
 Spec: docs/land.md#the-target-folder; docs/types.md for payload types.
 """
@@ -66,7 +66,8 @@ REPEATED_SCHEMA = pa.schema({
     "raw": pa.binary(),
     "_catalogue": pa.string(),
 })  # fmt: skip
-"""Events that have landed before: their place, `source` and `id`, the table that they did not enter, and the record."""
+"""Events that had landed before: their position in the source, `source` and `id`, the table that already has them,
+and the record."""
 
 RESOLVED_SCHEMA = pa.schema({
     "_file": pa.string(),
@@ -76,11 +77,11 @@ RESOLVED_SCHEMA = pa.schema({
     "definition": pa.string(),
     "_catalogue": pa.string(),
 })  # fmt: skip
-"""Dead letters that landed in a replay: their place, their table, and the catalogue."""
+"""Dead letters that landed in a replay: their position in the source, their table, and the catalogue."""
 
 
 class OwnTable(NamedTuple):
-    """A table without a definition: what its rows are, and the comments of columns that no other table has."""
+    """A table without a definition: a description of its rows, and the comments of columns that no other table has."""
 
     contents: str
     comments: dict[str, str]
@@ -163,10 +164,10 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The table of a definition (an XID).
+    """The columns of the table of a definition (an XID).
 
-    Shape: with `has_schema`, the payload's fields are columns, and `_rest` holds values without a column; otherwise the
-    payload is the binary column ``payload``.
+    Shape: with `has_schema`, the payload's fields are columns, and `_rest` holds values without a column; otherwise
+    the payload is the binary column ``payload``.
     """
 
     definition: str
@@ -188,8 +189,8 @@ class TableLayout:
 
 
 def layout_key(definition: Definition) -> tuple[Any, ...]:
-    """What the columns of a definition depend on, apart from its schema. Definitions with equal keys share their
-    columns."""
+    """Everything that the columns of a definition depend on, except its schema. Definitions with equal keys and the
+    same schema share their columns."""
     extensions = (
         tuple((c.slot.name, c.type) for c in definition.constraints if c.slot.section == ENVELOPE)
         if definition.is_cloudevent

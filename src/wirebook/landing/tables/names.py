@@ -1,11 +1,11 @@
-"""The names of tables: readable, and for ever the same for a definition in a target.
+"""The names of tables, which are readable and never change for a definition in a target.
 
-The name of a definition depends on its XID. Only if two definitions would share a name do they get a suffix, which is a
-hash of the XID. Once a table exists its name stays, so a definition that comes later and would have the same name gets
-the suffix.
+A name is derived from the XID of a definition. A suffix, which is a hash of the XID, is added only if two definitions
+would share a name. Once a table exists, its name stays, so if a definition that is added later would have the same
+name, that definition gets the suffix.
 
-A name can have levels, with dots between them: folders of the target, and in an Iceberg catalogue the namespace. No
-table is in the folder of another one, because the upkeep of a table deletes files that it does not know.
+A name can have levels, separated by dots: folders of the target, and namespaces in an Iceberg catalogue. No table is
+in the folder of another one, because the upkeep of a table deletes files that it does not know.
 
 Spec: docs/how-to/table-settings.md#names; docs/decisions/0201, 0213
 """
@@ -27,9 +27,9 @@ from wirebook.landing.tables.layout import NO_DEFINITION
 __all__ = ["TablePlace", "assign_names", "levels_above", "name_parts", "readable_name"]
 
 MAX_NAME_LENGTH: Final = 100
-"""The maximum length of each level of a name that is made here."""
+"""The maximum length of each level of a name, without a hash."""
 DIGITS: Final = (8, 16, 64)
-"""How many digits of the hash are tried."""
+"""How many digits of the hash to try, in this order, until the name is unique."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class TablePlace:
 
     @property
     def folder(self) -> Location:
-        """The folder of its files: a level of the name is a folder."""
+        """The folder of its files. Each level of the name is a folder."""
         return self.root / self.name.replace(".", "/")
 
 
@@ -52,11 +52,7 @@ def levels_above(name: str) -> Iterator[str]:
 
 
 def readable_name(xid: str) -> str:
-    """The name of a definition's table, unless another definition has it.
-
-    ``/messagegroups/orders/messages/placed`` becomes ``orders__placed``. The group is omitted if the message's id
-    begins with it: ``/messagegroups/shop.orders/messages/shop.orders.placed`` becomes ``shop_orders_placed``.
-    """
+    """The default name of a definition's table, unless another table has it."""
     group, message = name_parts(xid)
     name = message if message.startswith(f"{group}_") or not group else f"{group}__{message}"
     return name[:MAX_NAME_LENGTH].rstrip("_") or "message"
@@ -81,12 +77,12 @@ def assign_names(
     fixed: Mapping[str, str] = MappingProxyType({}),
     rule: Callable[[str], str | None] = lambda _: None,
 ) -> dict[str, str]:
-    """The names of definitions that have no table yet, without those that `readable_name` gives.
+    """The names of definitions that have no table yet, except names that are the same as `readable_name`.
 
-    `existing` and `fixed` map XIDs to the names of existing tables, and to names that are chosen for new ones. All
-    others are named by `rule`, or readably if it returns None. Names are unique when case is ignored, and none is a
-    level of another. Definitions for which the rule gives the same name all get a suffix, so that the result does not
-    depend on their order.
+    `existing` maps XIDs to the names of existing tables, and `fixed` to names that are chosen for new ones. All
+    others are named by `rule`, or by `readable_name` if it returns None. Names are unique when case is ignored, and
+    none is a level of another. If several definitions would have the same name, all of them get a suffix, so that the
+    result does not depend on their order.
     """
     new = [xid for xid in xids if xid not in existing]
     taken = {name.lower() for name in (*existing.values(), *fixed.values(), *NO_DEFINITION)}

@@ -32,7 +32,8 @@ from wirebook.problems import Problem, WirebookError
 __all__ = ["HIVE_NULL", "ParquetFormat", "ParquetWriter", "SummarisedParquetWriter"]
 
 MIN_DICTIONARY_ROWS = 1000
-"""A file with fewer rows has no dictionaries, which save at most 4 % of its size and take a quarter of the time."""
+"""Files with fewer rows have no dictionaries, which would save at most 4 % of their size and take a quarter of the
+time to write them."""
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -83,7 +84,8 @@ class ParquetFormat:
         schema: pa.Schema,  # noqa: ARG002
         traits: TableTraits = NO_TRAITS,
     ) -> None:
-        """Place the files, whose names are unique: those of a partition in its folder, as Hive names it."""
+        """Move the files, whose names are unique, to the folder of the table. Files of a partition are in a folder of
+        their own, which is named as in Hive."""
         folder, by_folder = place.folder, dict[Location, list[Location]]()
         for file in files:
             day = day_in_name(file.name)
@@ -106,19 +108,19 @@ class ParquetFormat:
         return sorted(files, key=lambda path: (path.name, str(path)))
 
     def deleted_rows(self, place: TablePlace) -> dict[str, pa.Int64Array]:  # noqa: ARG002
-        """None: a folder has nothing but files of rows."""
+        """Always empty: a folder has no files that mark rows as deleted."""
         return {}
 
     def how_to_mend(self, table: str, reason: str) -> str | None:  # noqa: ARG002
         return None
 
     def maintain(self, place: TablePlace, options: UpkeepOptions) -> Upkeep:  # noqa: ARG002
-        """Nothing: a folder has no transactions in which files could be replaced."""
+        """Does nothing: a folder has no transactions in which files could be replaced."""
         return Upkeep(place.name, len(self.files(place)))
 
 
 class ParquetWriter:
-    """A Parquet file."""
+    """A Parquet file that is being written."""
 
     def __init__(self, path: Location, schema: pa.Schema, layout: FileLayout) -> None:
         self._file, self._schema, self._layout = open_output(path), schema, layout
@@ -149,11 +151,11 @@ class ParquetWriter:
                 self._file.close()
 
     def _summary(self, footer: pq.FileMetaData) -> str:  # noqa: ARG002
-        """What the log of a table says about the values of the file."""
+        """The statistics of the file for the log of its table."""
         return ""
 
     def _started(self, rows: int) -> pq.ParquetWriter:
-        """Begin the file. Its first piece has so many rows, and mostly there is no other."""
+        """Begin the file. `rows` is the number of rows of the first write, which is usually the only one."""
         is_long = self._layout.dictionaries and rows >= MIN_DICTIONARY_ROWS
         paths = [path for field in self._schema for path in _text_paths(field)] if is_long else []
         return pq.ParquetWriter(
@@ -166,7 +168,8 @@ class ParquetWriter:
 
 
 class SummarisedParquetWriter(ParquetWriter):
-    """A Parquet file whose statistics `summarise` makes from its footer, and from the paths of floats without NaN."""
+    """A Parquet file with statistics, which `summarise` computes from its footer and the paths of floats without
+    NaN."""
 
     def __init__(
         self,
@@ -188,14 +191,14 @@ class SummarisedParquetWriter(ParquetWriter):
 
 
 def _may_have_nan(rows: pa.Table, path: tuple[str, ...]) -> bool:
-    """Whether NaN may be among some floats: their sum is NaN then, or if they are infinite."""
+    """Whether floats may include NaN: their sum is NaN then, but also if they include both infinities."""
     column = rows.column(path[0])
     total = pc.sum(pc.struct_field(column, path[1:]) if len(path) > 1 else column).as_py()
     return total is not None and math.isnan(total)
 
 
 def _float_paths(field: pa.Field) -> Iterator[tuple[str, ...]]:
-    """The names that lead to each float in a column, or in structs within it."""
+    """The path of names to each float in a column, including those in structs."""
     if pa.types.is_struct(field.type):
         for member in field.type:
             yield from ((field.name, *path) for path in _float_paths(member))
@@ -204,8 +207,8 @@ def _float_paths(field: pa.Field) -> Iterator[tuple[str, ...]]:
 
 
 def _text_paths(field: pa.Field, path: str = "") -> Iterator[str]:
-    """The Parquet paths of the texts in a column. Only these have dictionaries: numbers and times seldom repeat, and to
-    look up each of them costs a fifth of the time to write a file."""
+    """The Parquet paths of the strings in a column. Only strings have dictionaries: numbers and timestamps seldom
+    repeat, and looking up each of them takes a fifth of the time to write a file."""
     kinds, type_, path = pa.types, field.type, f"{path}{field.name}"
     if kinds.is_string(type_):
         yield path

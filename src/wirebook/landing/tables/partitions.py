@@ -1,7 +1,7 @@
-"""Partitions by day: which column of a table has the time, and which file is of which day.
+"""Partitions by day: which column of a table has the time, and which day a file belongs to.
 
-A file of a partitioned table has rows of one day, which its name ends with, so that a commit that is repeated needs
-nothing but the file.
+A file of a partitioned table has rows of one day. Its name ends with the day, so a repeated commit needs no other
+information.
 
 Spec: docs/how-to/table-settings.md#partitions; docs/decisions/0202, 0227, 0228
 """
@@ -42,15 +42,15 @@ IN_NAME: Final = re.compile(r"-day-(\d{4}-\d\d-\d\d|none)\.parquet\Z")
 
 
 class DayPartition(msgspec.Struct, frozen=True):
-    """A partition by the UTC day of the column `source`. The partition is called `column`; where the format needs one,
-    there is a column of this name."""
+    """A partition by the UTC day of the column `source`. `column` is the name of the partition, and of its column if
+    the format needs one."""
 
     source: str
     column: str
 
 
 def partition_of(setting: Partition, schema: pa.Schema) -> DayPartition | None:
-    """The partition of a new table with these columns."""
+    """The partition of a new table with these columns; None if it is not partitioned."""
     source = source_of(setting, schema.names)
     if source is None or source not in schema.names:
         return None
@@ -61,16 +61,15 @@ def partition_of(setting: Partition, schema: pa.Schema) -> DayPartition | None:
 
 
 def source_of(setting: Partition, columns: Iterable[str]) -> str | None:
-    """The column by whose day a table with these columns is partitioned; None without a partition. A table without the
-    time of an event has that of receipt."""
+    """The column whose day partitions a table with these columns; None if it is not partitioned. A table without
+    event times is partitioned by the time of receipt."""
     if setting == "none":
         return None
     return EVENT_TIME if setting == "event-day" and EVENT_TIME in columns else RECEIPT_TIME
 
 
 def default_sort(partition: DayPartition | None) -> tuple[str, ...]:
-    """The columns by which the rows of a file are sorted, unless the settings of the table say something else: by time,
-    if the table is partitioned by time."""
+    """The default columns by which the rows of a file are sorted: the time column of the partition, if there is one."""
     return () if partition is None else (partition.source,)
 
 
@@ -95,7 +94,7 @@ def rows_by_day(rows: pa.Table, partition: DayPartition) -> Iterator[tuple[str, 
 
 
 def _only_day(times: pa.ChunkedArray) -> str | None:
-    """The UTC day of all rows, as most batches of a stream have; None if there are several."""
+    """The UTC day of all rows; None if there are several days. Most batches of a stream have only one."""
     if times.null_count:
         return NO_DAY if times.null_count == len(times) else None
     moments = times.combine_chunks().view(pa.int64()).to_numpy()
@@ -108,11 +107,11 @@ def _text(day: date | None) -> str:
 
 
 def day_suffix(day: str) -> str:
-    """What the name of a file of this day ends with, before the suffix of its format."""
+    """The end of the name of a file of this day, before the suffix of its format."""
     return f"-day-{day}"
 
 
 def day_in_name(name: str) -> str | None:
-    """The day of a file, ``none`` for rows without a time, None for a file of no particular day."""
+    """The day in the name of a file; ``none`` for rows without a time; None if the file does not belong to a day."""
     match = IN_NAME.search(name)
     return match[1] if match else None

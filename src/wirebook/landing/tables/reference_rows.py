@@ -1,4 +1,5 @@
-"""Rows of tables and dead letters, one message at a time: the reference for the column path.
+"""Rows of tables and dead letters, one message at a time: the reference implementation, which the column path must
+agree with.
 
 Spec: docs/land.md#the-target-folder
 """
@@ -85,8 +86,8 @@ def _payload_bytes(received: Received) -> bytes | None:
 
 
 def attribute_values(columns: Iterable[TableColumn], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the ``ce_`` columns. Attributes without a column, or that do not fit it, are JSON text in ``ce_rest``,
-    sorted by name."""
+    """The values of the ``ce_`` columns. Attributes that have no column, or do not fit theirs, are JSON text in
+    ``ce_rest``, sorted by name."""
     row: dict[str, Any] = {}
     rest = {name: attributes[name] for name in sorted(attributes) if name != "specversion"}
     for column in columns:
@@ -101,7 +102,7 @@ def attribute_values(columns: Iterable[TableColumn], attributes: Mapping[str, An
 
 
 def column_value(type_: pa.DataType, value: Any) -> tuple[Any, bool]:
-    """An attribute with the type of its column, and whether the conversion is lossless."""
+    """The value of an attribute in the type of its column, and whether the conversion is lossless."""
     if type_ == INSTANT:
         return instant(value) if isinstance(value, str) else (None, False)
     if type_ == pa.string():

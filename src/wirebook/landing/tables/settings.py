@@ -1,4 +1,4 @@
-"""The settings of a target's tables, which a user writes in one file: names, partitions, order, properties.
+"""The settings of a target's tables, which a user writes in one file: names, partitions, sort order, properties.
 
     defaults: {name: "kestrel_{group}_{message}"}
     tables:
@@ -42,18 +42,18 @@ PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 PLACEHOLDERS: Final = ("group", "message")
 MAX_LEVELS: Final = 5
 DIGIT_PREFIX: Final = "t_"
-"""Precedes a level that a rule would begin with a digit."""
+"""The prefix of a level that would begin with a digit."""
 
 
 class TableOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Options of a table; None leaves an option to the less specific ones.
+    """Options of a table. An option that is None is inherited from less specific options.
 
-    Shape: `name` is a name, or a rule with ``{group}`` and ``{message}``; dots separate its levels. `add_columns` says
-    whether columns may be added to an existing table (default). `widen` says how columns become wider: ``in-place``
-    (default) if the format can do so, or by a ``rewrite`` of the table. `partition` is ``none``,
-    ``event-day`` or ``receipt-day``; the default is that of the table format. `sort` are the columns by which the rows
-    of a file are sorted; by default, a table with a partition is sorted by the time of its partition. `properties` are
-    those of the table format.
+    Shape: `name` is a name, or a rule with ``{group}`` and ``{message}``; dots separate its levels. `add_columns` is
+    whether columns may be added to an existing table (default). `widen` is how columns become wider: ``in-place``
+    (default), if the format supports it, or by a ``rewrite`` of the table. `partition` is ``none``, ``event-day`` or
+    ``receipt-day``; the default is that of the table format. `sort` lists the columns by which the rows of a file are
+    sorted; by default, a table with a partition is sorted by the time of its partition. `properties` are those of the
+    table format.
     """
 
     name: str | None = None
@@ -65,7 +65,7 @@ class TableOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     properties: dict[str, str] | None = None
 
     def over(self, other: TableOptions) -> TableOptions:
-        """These options, and those of `other` for all that are None."""
+        """These options, with those of `other` in place of all that are None. Properties are merged."""
         chosen = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
         if self.properties and other.properties:
             chosen["properties"] = other.properties | self.properties
@@ -102,7 +102,8 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return self.tables[xid].over(options) if xid in self.tables else options
 
     def rule(self, xid: str) -> str | None:
-        """The name that a rule gives a definition, None without a rule."""
+        """The name of a definition's table by its option `name`, with the placeholders replaced; None without the
+        option."""
         rule = self.of(xid).name
         if rule is None:
             return None
@@ -111,7 +112,7 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return ".".join(_as_level(level) for level in made)
 
     def with_names(self, own_name: Callable[[str], str]) -> TableSettings:
-        """The settings with `own_name` of each name."""
+        """The settings with each name replaced by its `own_name`."""
         defaults, *tables = (
             options if options.name is None else msgspec.structs.replace(options, name=own_name(options.name))
             for options in self
@@ -119,18 +120,18 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return TableSettings(defaults=defaults, tables=dict(zip(self.tables, tables, strict=True)))
 
     def fixed_name(self, xid: str) -> str | None:
-        """The name of a definition that is not made by a rule; None without one."""
+        """The name of a definition's table if the option `name` has no placeholders, else None."""
         name = self.of(xid).name
         return None if name is None or "{" in name else name
 
     def new_partition(self, xid: str, default: Partition, schema: pa.Schema) -> DayPartition | None:
         """The partition of the new table of a definition, with the columns `schema`. `default` is that of the table
-        format; it is not for fixed names, which tables of others may have."""
+        format. It does not apply to fixed names, because another program may have made a table of that name."""
         chosen = self.of(xid).partition
         return partition_of(chosen or ("none" if self.fixed_name(xid) else default), schema)
 
     def fixed_names(self, xids: Iterable[str], existing: Mapping[str, str]) -> dict[str, str]:
-        """The names of definitions that are not made by a rule.
+        """The fixed names of definitions, by XID.
 
         `existing` maps XIDs to the names of their tables, which do not change.
 
@@ -165,7 +166,7 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return fixed
 
     def unused(self, xids: Collection[str]) -> Iterator[Problem]:
-        """The members of `tables` that apply to none of these definitions."""
+        """Problems for the members of `tables` that apply to none of these definitions."""
         for key in self.tables:
             is_pattern = "*" in key
             if key in xids or (is_pattern and any(fnmatchcase(xid, key) for xid in xids)):
@@ -180,7 +181,7 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     def contradictions(
         self, xid: str, table: str, day: DayPartition | None, columns: Iterable[str]
     ) -> Iterator[Problem]:
-        """What the options of an XID, not those of patterns, say against its existing table."""
+        """Problems for options of an XID, not of patterns, that contradict its existing table."""
         options = self.tables.get(xid, NO_OPTIONS)
         if options.name and "{" not in options.name and options.name != table:
             message = f"the definition '{xid}' has the table '{table}', which cannot be renamed"
@@ -197,7 +198,7 @@ class TableSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 NO_SETTINGS: Final = TableSettings()
 AnyTableSettings: TypeAlias = TableSettings | Mapping[str, Any] | str | os.PathLike[str]
-"""Settings, or the members of a settings file, or the path of one."""
+"""Settings, the members of a settings file as a mapping, or the path of such a file."""
 
 
 def read_table_settings(settings: AnyTableSettings) -> TableSettings:
@@ -215,7 +216,7 @@ def read_table_settings(settings: AnyTableSettings) -> TableSettings:
 
 
 def _as_level(text: str) -> str:
-    """A level of a name that begins with a letter."""
+    """Convert a text to a level of a name, which must begin with a letter."""
     level = text.lstrip("_") or "message"
     return (f"{DIGIT_PREFIX}{level}" if level[0].isdigit() else level)[:MAX_NAME_LENGTH]
 
@@ -234,7 +235,7 @@ def _document(path: Path) -> Source:
 
 
 def _problems(document: Any) -> Iterator[Problem]:
-    """What is wrong with the members of a settings file."""
+    """The problems of the members of a settings file."""
     if not isinstance(document, dict | None):
         yield _wrong("", "the settings of tables", "an object with 'defaults' and 'tables'", document)
         return

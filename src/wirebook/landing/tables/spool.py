@@ -1,4 +1,4 @@
-"""The spool of a task: rows that wait in memory, by table, until they are written to files or to the staging table."""
+"""The spool of a task: buffers rows in memory, by table, until they are written to files or to the staging table."""
 
 from __future__ import annotations
 
@@ -27,23 +27,25 @@ __all__ = ["NO_STAGING", "TableSpool"]
 NO_STAGING = StagingPolicy()
 
 MAX_STAGED = 1 << 20
-"""Bytes of a table's rows in a task above which they get a file, however few they are."""
+"""Maximum bytes of a table's rows in a task that are staged. Above it, they get a file, however few rows they are."""
 
 STAGED_PIECE = 4 << 20
-"""Bytes of staged rows per write, so that readers of one table can skip the others."""
+"""Bytes of staged rows per write, and so per row group, so that readers of one table can skip the others."""
 
 MAX_DAYS = 400
-"""Days of a table that get files in a task."""
+"""Maximum number of days of a table that get files in a task."""
 
 CLOSED_AT_ONCE = 8
-"""Threads that close files at the end of a task."""
+"""Number of threads that close files at the end of a task."""
 
 CLOSED_IN_TURN = 4
-"""Files that one of these threads closes in turn: to pass each of them alone takes 3 to 5 % of a task of a stream."""
+"""Number of files that are passed to these threads together. Passing each file alone takes 3 to 5 % of the time of a
+task of a stream."""
 
 
 class _OpenFile(NamedTuple):
-    """A file that is being written, how many rows it has, and the sort columns of the last one if it is sorted."""
+    """A file that is being written, the number of its rows, and the sort columns of the last row if the file is
+    sorted."""
 
     table: str
     writer: TableWriter
@@ -53,10 +55,10 @@ class _OpenFile(NamedTuple):
 
 
 class HeldRows(NamedTuple):
-    """Rows of a block of tables, which stays in memory as long as they are kept.
+    """Buffered rows of several tables, in one block. The block stays in memory until all of these rows are taken.
 
-    Shape: the rows of the table with the number `tables[i]` are `counts[i]` rows from `starts[i]` on; the number is -1
-    once they are written or staged.
+    Shape: the rows of the table with the number `tables[i]` are `counts[i]` rows of the block from `starts[i]` on.
+    The number becomes -1 when they are taken, to be written or staged.
     """
 
     block: pa.Table
@@ -65,15 +67,16 @@ class HeldRows(NamedTuple):
     counts: Numbers
 
     def take(self, rank: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """The rank, start and count of the rows of the selected tables, which are not kept any longer. `rank` maps the
-        number of a table to its rank, or to -1 if it is not selected; its last item, -1, is for rows already taken."""
+        """Take the rows of the selected tables out of the buffer. Returns the rank, start and count of each run of
+        rows. `rank` maps the number of a table to its rank, or to -1 if it is not selected. Its last item, which the
+        number -1 selects, is -1, for rows already taken."""
         ranks = rank[self.tables]
         chosen = np.flatnonzero(ranks >= 0)
         self.tables[chosen] = -1
         return ranks[chosen], self.starts[chosen], self.counts[chosen]
 
     def compact(self) -> HeldRows:
-        """The rows that are kept, in memory of their own."""
+        """Copy the rows that are still buffered, so that the memory of the block can be released."""
         kept = np.flatnonzero(self.tables >= 0)
         counts = self.counts[kept]
         rows = self.block.take(pa.array(_places(self.starts[kept], counts))).combine_chunks()
@@ -81,7 +84,7 @@ class HeldRows(NamedTuple):
 
 
 def _places(starts: Numbers, counts: Numbers) -> Numbers:
-    """The places of some runs of rows."""
+    """The indices of the rows in runs with these starts and counts."""
     return np.arange(counts.sum()) + np.repeat(starts - np.cumsum(counts) + counts, counts)
 
 
@@ -91,19 +94,21 @@ def _sort(rows: pa.Table, order: list[tuple[str, str]]) -> pa.Table:
 
 
 def _follows(rows: pa.Table, last: pa.Table, order: list[tuple[str, str]]) -> bool:
-    """Whether the first of some sorted rows may follow the last row of a file."""
+    """Whether sorted rows can follow the last row of a sorted file."""
     first = rows.select(last.column_names).slice(0, 1)
     return bool(pc.sort_indices(pa.concat_tables([last, first]), order)[0].as_py() == 0)  # stable
 
 
 class TableSpool:
     """Buffers the rows of a task by table and writes them to files: one file per table, unless too many are open, and
-    one file for all tables that the staging policy selects. The paths of the files are relative to `base`.
+    one file for all tables that the staging policy selects. `base` is the path of `folder` in the staging folder of
+    the batch, which is prepended to the paths of the files.
 
-    Units: bytes. A table with `flush` bytes of rows is written to its file; if more than `budget` are buffered, the
-    largest tables are. At most `max_open` files are open. `staged` counts the staged rows by table. `layout_of`
-    returns how the files of a table (name, XID, columns) are written. Of a table that is partitioned by day, at most
-    `MAX_DAYS` days of a task have files; the rows of further days, those with the fewest rows, are staged.
+    Units: bytes. A table with `flush` bytes of buffered rows is written to its file. If all buffered rows exceed
+    `budget`, the largest tables are written. At most `max_open` files are open. `staged` counts the staged rows by
+    table. `layout_of` returns how the files of a table (name, XID, columns) are written. A table that is partitioned
+    by day gets files for at most `MAX_DAYS` days in a task; the rows of further days, those with the fewest rows, are
+    staged.
     """
 
     def __init__(
@@ -130,7 +135,7 @@ class TableSpool:
         self._numbers: dict[str, int] = {}
         self._definitions: dict[str, str] = {}
         self._schemas: dict[pa.Schema, int] = {}
-        self._schema_of = np.zeros(0, np.int64)  # by number of a table, as the rest
+        self._schema_of = np.zeros(0, np.int64)  # by number of a table, like the next two
         self._sizes = np.zeros(0, np.float64)
         self._rows = np.zeros(0, np.int64)
         self._written: set[str] = set()
@@ -184,12 +189,12 @@ class TableSpool:
         return self.files
 
     def abandon(self) -> None:
-        """Let go of the files that are not closed, after a failure."""
+        """Abandon the files that are not closed, after a failure."""
         for writer in self._unclosed:
             writer.abandon()
 
     def _numbers_of(self, tables: Sequence[str], info: Mapping[str, TableInfo]) -> Numbers:
-        """The numbers of tables. New tables get one."""
+        """The numbers of tables. New tables are assigned one."""
         for table in sorted(set(tables).difference(self._numbers)):
             self._numbers[table] = len(self._names)
             self._names.append(table)
@@ -242,7 +247,7 @@ class TableSpool:
             self._keep_staged(piece)
 
     def _keep_staged(self, rows: pa.Table) -> None:
-        """Add rows of the staging table, and write its rows if they are a piece."""
+        """Buffer rows of the staging table, and write them once they have the size of a piece."""
         number, size = self._numbers_of([STAGED], {}), rows.nbytes
         self._rows[number] += len(rows)
         self._sizes[number] += size
@@ -252,23 +257,23 @@ class TableSpool:
             self._write(number)
 
     def _rank(self, tables: Numbers) -> Numbers:
-        """The place of each table in `tables`, or -1, as `HeldRows.take` expects it. Their rows are not counted any
-        longer."""
+        """The index of each table in `tables`, or -1, as `HeldRows.take` expects it. Resets the counts of their rows
+        and bytes."""
         rank = np.full(len(self._names) + 1, -1)
         rank[tables] = np.arange(len(tables))
         self._rows[tables] = self._sizes[tables] = 0
         return rank
 
     def _drop_blocks(self) -> None:
-        """Drop blocks of which no rows are kept. `_held` counts them until room is made."""
+        """Drop blocks without buffered rows. `_held` includes them until `_make_room` runs."""
         self._blocks = [block for block in self._blocks if (block.tables >= 0).any()]
 
     def _gathered(self, tables: Numbers) -> pa.Table:
-        """The rows of some tables that have the same columns, table after table.
+        """Take the rows of some tables that have the same columns, sorted by table.
 
-        Cost: two copies of the rows, or three of those in blocks that have other rows too. Concatenating the slices
-        costs 4 µs for each slice and column, which is more than the rows if thousands of tables have two or three rows
-        in each block.
+        Cost: two copies of the rows, or three of those in blocks that have other rows, too. Concatenating slices
+        instead would cost 4 µs for each slice and column, which is more than copying the rows if thousands of tables
+        have two or three rows in each block.
         """
         rank = self._rank(tables)
         parts, owners = [], []
@@ -316,8 +321,8 @@ class TableSpool:
             self._stage_rows([table], np.array([sum(map(len, late))]), pa.concat_tables(late).combine_chunks())
 
     def _write_rows(self, key: tuple[str, str | None], rows: pa.Table, layout: FileLayout) -> None:
-        """Write rows of a table, and of a day if the table is partitioned. Rows that precede those of a sorted file get
-        another file."""
+        """Write rows of a table, or of one day if it is partitioned. Rows that would break the order of a sorted file
+        get a new file."""
         order = self._order(rows.schema, layout)
         if order:
             rows = _sort(rows, order)
@@ -353,8 +358,8 @@ class TableSpool:
         return _OpenFile(table, writer, path, 0)
 
     def _close(self, key: tuple[str, str | None]) -> None:
-        """Close a file; at the end of the task in another thread, which only waits for the disk or the store: work of
-        Python in it would hold up the next files."""
+        """Close a file. At the end of the task, another thread does so, which only waits for the disk or the store:
+        Python work in that thread would delay the next files."""
         file = self._open.pop(key)
         if self._pool is None:
             self.files.append(self._closed(file))
@@ -365,7 +370,7 @@ class TableSpool:
             self._close_complete()
 
     def _close_complete(self) -> None:
-        """Have a thread close the files that are complete."""
+        """Pass the complete files to a thread, which closes them."""
         assert self._pool is not None
         files, self._complete = self._complete, []
         self._closing.append(self._pool.submit(lambda: list(map(self._closed, files))))

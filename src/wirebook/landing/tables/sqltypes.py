@@ -1,4 +1,4 @@
-"""Arrow types as SQL types of Spark and DuckDB, and expressions that decode staged rows. All pure.
+"""Arrow types as SQL types of Spark and DuckDB, and SQL expressions that decode staged rows. All functions are pure.
 
 Spec: docs/types.md; docs/staging.md#views
 """
@@ -29,7 +29,7 @@ SPARK: Kinds = (
     (pa.types.is_large_string, "STRING"),
 )
 DUCK: dict[str, str] = {"INT": "INTEGER", "STRING": "VARCHAR", "BINARY": "VARCHAR"}
-"""DuckDB's names for types that Spark calls otherwise; binary is base64 text in staged rows."""
+"""DuckDB's names for types that have another name in Spark. Binary values are base64 text in staged rows."""
 
 
 def _scalar(type_: pa.DataType) -> str:

@@ -1,8 +1,11 @@
 """The staging table: rows of any table encoded as rows of one table, and decoded again without loss.
 
-A column that the staging table has with the same type is kept; all others are members of the JSON text `row`, without
-nulls. Spark and DuckDB read the text with the type of the column: decimals are strings, binary is base64, timestamps
-and dates are RFC 3339, and non-finite floats are ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
+Definitions with few rows share it, because a file of their own for each would cost too much. (Staged *files* are
+something else: files of any table that are not committed yet; see `StagedFile`.)
+
+A column that the staging table also has, with the same type, is copied. All others are members of the JSON text
+`row`, without nulls. Spark and DuckDB read the text with the type of the column: decimals are strings, binary is
+base64, timestamps and dates are RFC 3339, and non-finite floats are ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
 
 Spec: docs/staging.md#the-staging-table; docs/decisions/0074
 """
@@ -45,9 +48,9 @@ AUTOMATIC_FILES = 1000
 class StagingPolicy:
     """Selects the tables whose rows are staged instead of written to files of their own.
 
-    Units: rows. A table with fewer than `below` rows in the task and in the staging table is staged. 0 turns staging
-    off; None is 100, but only if a task would write more than 1,000 files for smaller tables. `apart` are tables that
-    have files of their own or enough staged rows.
+    Units: rows. A table with fewer than `below` rows in a task is staged, unless it is one of the tables `apart`,
+    which have files of their own or that many staged rows already. 0 turns staging off. None is 100, but only if a
+    task would otherwise write more than 1,000 files for such tables.
     """
 
     below: int | None = 0
@@ -55,7 +58,7 @@ class StagingPolicy:
 
     @property
     def limit(self) -> int:
-        """The number of rows from which a table gets a file."""
+        """The number of rows at which a table gets a file of its own."""
         return AUTOMATIC_ROWS if self.below is None else self.below
 
     def choose(self, rows: Mapping[str, int]) -> list[str]:
@@ -115,7 +118,7 @@ def rows_by_table(files: Iterable[Location]) -> dict[str, int]:
 
 
 def read_staged(files: Iterable[Location], table: str, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The staged rows of a table, with its columns, file by file.
+    """The staged rows of a table, decoded to its columns `schema`, one file at a time.
 
     Cost: row groups without rows of the table are skipped.
     """
@@ -128,7 +131,8 @@ def read_staged(files: Iterable[Location], table: str, schema: pa.Schema) -> Ite
 def read_staged_tables(
     file: Location, schemas: Mapping[str, pa.Schema], columns: Collection[str]
 ) -> dict[str, pa.Table]:
-    """The staged rows of some tables in a file, by table. Of their columns, those that are not in `columns` are null.
+    """The staged rows of some tables in a file, by table. Columns that the staging table also has are null unless
+    they are in `columns`; the members of `row` are always read.
 
     Cost: one pass over the columns of the file, without row groups that have no row of the tables.
     """
@@ -154,7 +158,7 @@ def read_staged_tables(
 
 
 def decode_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Decode staged rows of one table, with its current columns; members that a row lacks are null."""
+    """Decode staged rows of one table to its current columns `schema`. Members that a row lacks are null."""
     parsed = [orjson.loads(text) for text in rows[ROW].to_pylist()]
     columns = []
     for field in schema:
