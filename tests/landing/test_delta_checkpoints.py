@@ -18,7 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from wirebook.landing.tables import delta_checkpoints
 from wirebook.landing.tables.delta import DeltaFormat
-from wirebook.landing.tables.delta_checkpoints import Checkpoints, extend_checkpoint, log_file
+from wirebook.landing.tables.delta_checkpoints import Checkpoints, extend_checkpoint, has_checkpoint, log_file
 from wirebook.landing.tables.formats import StagedFile, TableTraits
 from wirebook.landing.tables.names import TablePlace
 from wirebook.landing.tables.partitions import DayPartition
@@ -156,6 +156,16 @@ def test_table_with_settings_for_checkpoints_is_left_to_deltalake(table: Table, 
     table.checkpoint()
     table.commit(8)
     assert not table.extend()
+
+
+@pytest.mark.parametrize("stated", ["0", "-5", "often", ""])
+def test_interval_that_delta_lake_refuses_is_not_used(stated: str) -> None:
+    assert checkpoints({"delta.checkpointInterval": stated}) == checkpoints({})
+    assert len(checkpoints({"delta.checkpointInterval": "10"})) == 100
+
+
+def checkpoints(configuration: dict[str, str]) -> list[int]:
+    return [version for version in range(1, 1001) if has_checkpoint("t", version, configuration)]
 
 
 def test_log_that_is_due_for_cleanup_is_left_to_deltalake(table: Table) -> None:

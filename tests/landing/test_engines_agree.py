@@ -395,6 +395,28 @@ def test_earlier_differences_are_fixed(case: str) -> None:
     assert result.landed.outcomes == {expected: 1}
 
 
+def test_extension_with_the_name_of_a_type_has_its_own_column() -> None:
+    """Arrow's types are equal to their names, so that a column and the rest of the attributes were taken for each
+    other: the attribute `aa` of the type `string`, and the attributes `aa` and `string`."""
+    declared = {"envelopemetadata": {"type": {"value": "t1"}, "aa": {"type": "string"}}}
+    messages = {
+        "m1": EVENT | {"messageid": "m1"} | declared,
+        "m2": EVENT | {"messageid": "m2", "envelopemetadata": {"type": {"value": "t2"}}},
+    }
+    groups = {"g": {"messagegroupid": "g", "messages": messages}}
+    catalog = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups})
+    sent = [
+        Message(json.dumps(kafka(type=f"t{n}", aa="1", string="2")).encode(), Way("KAFKA", None), f"/messagegroups/g/messages/m{n}")
+        for n in (1, 2)
+    ]  # fmt: skip
+    result = Engines(catalog).compare(chunk_of_lines(sent, "capture"), sent)
+    assert not result.differences, str(result.differences[0])
+    tables = result.landed.tables
+    assert tables["/messagegroups/g/messages/m1"]["ce_aa"].to_pylist() == ["1"]
+    assert tables["/messagegroups/g/messages/m1"]["ce_rest"].to_pylist() == ['{"string":"2"}']
+    assert tables["/messagegroups/g/messages/m2"]["ce_rest"].to_pylist() == ['{"aa":"1","string":"2"}']
+
+
 def test_placeholder_without_observable_slot_is_null() -> None:
     """An event of a plain file has no path: the placeholder's column is empty, in both engines."""
     definition = EVENT | {"messageid": "m", "protocol": "HTTP", "protocoloptions": {"path": "/{a}"}}

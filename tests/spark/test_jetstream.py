@@ -25,12 +25,13 @@ import pytest
 from brokers import NatsServer
 from nats.js import JetStreamContext
 from nats.js.api import RetentionPolicy, StreamConfig
+from nats.js.errors import BadRequestError, ServerError, ServiceUnavailableError
 
 from tests.brokers.nats_tls import tls_server
 from tests.spark.stream_commands import Watched, kill_while_producing, run, started
 from wirebook.capture.endpoints import Credentials
-from wirebook.capture.jetstream import find_stream
-from wirebook.capture.nats_client import NatsServers
+from wirebook.capture.jetstream import ServerAway, _connected, find_stream
+from wirebook.capture.nats_client import NatsClient, NatsServers
 from wirebook.landing.stores.hdfs import HdfsPath
 from wirebook.landing.stores.locations import location_of
 from wirebook.problems import WirebookError
@@ -311,6 +312,8 @@ def test_messages_that_the_stream_deleted_stop_the_command(plants: Plants, one_j
     plants.send(range(100))
     _, err = run(one_java, plants.arguments("--once"), code=2)
     assert "the stream 'PLANTS' was deleted and created again [messages-lost]" in err
+    assert "land it in another target" in err
+    assert run(one_java, plants.arguments("--once", "--skip-lost"), code=2)[1] == err
 
 
 def test_position_of_an_earlier_run(plants: Plants) -> None:
@@ -324,8 +327,22 @@ def test_position_of_an_earlier_run(plants: Plants) -> None:
     asyncio.run(with_jetstream(plants.server, lambda jetstream: jetstream.delete_stream("PLANTS")))
     plants.make_stream()
     with pytest.raises(WirebookError, match=r"messages-lost: .*the stream 'PLANTS' was deleted and created again"):
-        source.start_after(spark, position, limits)
-    assert source.start_after(spark, position, replace(limits, fail_on_data_loss=False)) == "earliest"
+        source.start_after(spark, position, replace(limits, fail_on_data_loss=False))
+
+
+def test_temporary_error_of_jetstream_is_an_outage(plants: Plants) -> None:
+    """For example, while the servers of a cluster elect a leader."""
+    servers = NatsServers("/endpoints/e", (f"nats://127.0.0.1:{plants.server.port}",), Credentials(), None, False)
+
+    async def ask(error: Exception) -> None:
+        async with _connected(servers, NatsClient()):
+            raise error
+
+    for temporary in (ServiceUnavailableError(503, "no leader"), ServerError(500, "insufficient resources")):
+        with pytest.raises(ServerAway):
+            asyncio.run(ask(temporary))
+    with pytest.raises(BadRequestError):
+        asyncio.run(ask(BadRequestError(400, "consumer limit reached")))
 
 
 @pytest.mark.faults

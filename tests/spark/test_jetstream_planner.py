@@ -17,7 +17,7 @@ from pyspark.sql.streaming import python_streaming_source_runner as runner
 from pyspark.sql.types import StructType
 
 from wirebook.capture.endpoints import Credentials
-from wirebook.capture.jetstream import KeptStream, MessagesLost
+from wirebook.capture.jetstream import KeptStream, StreamReplaced
 from wirebook.capture.nats_client import NatsServers
 from wirebook.spark.jetstream import JetStreamDataSource, JetStreamReader, Position, StreamRange
 
@@ -60,7 +60,7 @@ def test_stream_that_was_created_again_is_noticed_where_it_has_fewer_messages() 
     reader._state = lambda: KeptStream("S", 1, 3, "later")  # type: ignore[method-assign]
     start, end = (Position(20, 20, created).to_offset() for created in ("before", "later"))
     assert list(reader.partitions(start, start)) == []
-    with pytest.raises(MessagesLost, match="the stream 'S' was deleted and created again"):
+    with pytest.raises(StreamReplaced, match="the stream 'S' was deleted and created again"):
         reader.partitions(start, end)
 
 

@@ -22,14 +22,14 @@ from nats.aio.msg import Msg
 from nats.errors import Error, NoRespondersError
 from nats.js.api import AckPolicy, ConsumerConfig, ConsumerInfo, DeliverPolicy, RetentionPolicy, StreamInfo
 from nats.js.client import JetStreamContext
-from nats.js.errors import APIError, NotFoundError
+from nats.js.errors import APIError, NotFoundError, ServerError, ServiceUnavailableError
 
 from wirebook.bindings import NatsMessage, from_bytes, to_line
 from wirebook.capture.nats_client import CONNECT_SECONDS, NatsClient, NatsServers, UnqueuedClient, header_pairs
 from wirebook.capture.receiver import instant_text
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["KeptStream", "MessagesLost", "ServerAway", "find_stream", "read_messages", "stream_state"]
+__all__ = ["KeptStream", "MessagesLost", "ServerAway", "StreamReplaced", "find_stream", "read_messages", "stream_state"]
 
 PER_REQUEST: Final = 256
 """The maximum number of messages in a pull request."""
@@ -47,6 +47,10 @@ class MessagesLost(Exception):
     """The stream no longer has some messages that were not read yet."""
 
 
+class StreamReplaced(Exception):
+    """The stream was deleted. One with the same name may exist, but its sequence numbers start again at 1."""
+
+
 class KeptStream(NamedTuple):
     """A stream, and the sequence numbers of its first and last message. A stream that is deleted and created again
     restarts at 1, so `created` is part of its identity."""
@@ -60,7 +64,7 @@ class KeptStream(NamedTuple):
 @asynccontextmanager
 async def _connected(servers: NatsServers, client: Client) -> AsyncIterator[None]:
     """Connect a client for the duration of the block, and convert the errors of the connection. Errors of the
-    JetStream API are not converted. Raises: ServerAway, WirebookError (``bad-setting``)"""
+    JetStream API are converted only if they are temporary. Raises: ServerAway, WirebookError (``bad-setting``)"""
 
     async def quiet(_: Exception) -> None:
         """Ignore the error: the caller gets it where it waits."""
@@ -73,7 +77,8 @@ async def _connected(servers: NatsServers, client: Client) -> AsyncIterator[None
     try:
         yield
     except (OSError, Error, TimeoutError) as error:
-        if isinstance(error, APIError | NoRespondersError | ServerAway):
+        is_temporary = isinstance(error, ServerError | ServiceUnavailableError)  # such as the election of a leader
+        if isinstance(error, APIError | NoRespondersError | ServerAway) and not is_temporary:
             raise
         raise ServerAway(f"{', '.join(servers.addresses)}: {_text(error)}") from error
     finally:
@@ -86,7 +91,7 @@ def _text(error: Exception) -> str:
 
 
 def stream_state(servers: NatsServers, name: str) -> KeptStream:
-    """Ask the server for the state of a stream. Raises: ServerAway, MessagesLost"""
+    """Ask the server for the state of a stream. Raises: ServerAway, StreamReplaced"""
 
     async def ask() -> KeptStream:
         client = NatsClient()
@@ -94,7 +99,7 @@ def stream_state(servers: NatsServers, name: str) -> KeptStream:
             try:
                 return _kept(await client.jetstream(timeout=CONNECT_SECONDS).stream_info(name))
             except NotFoundError:
-                raise MessagesLost(f"the server has no stream '{name}' any more") from None
+                raise StreamReplaced(f"the server no longer has the stream '{name}'") from None
 
     return asyncio.run(ask())
 
@@ -116,8 +121,10 @@ def find_stream(servers: NatsServers, subject: str) -> KeptStream:
             jetstream = client.jetstream(timeout=CONNECT_SECONDS)
             request = json.dumps({"subject": subject}).encode()
             answer = await client.request("$JS.API.STREAM.NAMES", request, CONNECT_SECONDS)
-            names = json.loads(answer.data).get("streams") or []
-            return [await jetstream.stream_info(name) for name in names]
+            response = json.loads(answer.data)
+            if error := response.get("error"):
+                APIError.from_error(error)  # raises it
+            return [await jetstream.stream_info(name) for name in response.get("streams") or ()]
 
     try:
         infos = asyncio.run(streams())

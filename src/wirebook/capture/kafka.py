@@ -9,11 +9,11 @@ Spec: endpoint/spec.md#kafka-options
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from threading import Lock
 from time import monotonic
 from typing import Any, Final
 
@@ -24,12 +24,19 @@ from wirebook.bindings import to_line
 from wirebook.capture.backoff import Backoff
 from wirebook.capture.committer import Committer
 from wirebook.capture.endpoints import ReceivedEndpoint
+from wirebook.capture.kafka_security import (
+    MECHANISM,
+    PASSWORD_MECHANISMS,
+    PROTOCOL,
+    require_login,
+    security_of,
+    without_scheme,
+)
 from wirebook.capture.receiver import first_of, received_now
 from wirebook.capture.status import EndpointStatus
 from wirebook.convert.confluent import record_of
 from wirebook.problems import Problem, WirebookError
 
-SCHEME: Final = re.compile(r"([A-Za-z_0-9]+)://")
 MOST_MESSAGES: Final = 1000
 MOST_BYTES: Final = 1 << 20
 """The assumed size of a message before the first one is read: Kafka's default limit."""
@@ -45,7 +52,6 @@ FORGET_SECONDS: Final = 60.0
 QUEUE_KIBIBYTES: Final = 16 * 1024
 """The size of the messages that librdkafka fetches ahead."""
 
-MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 RESETS: Final = {"earliest": "earliest", "latest": "latest", "none": "error"}
 
 
@@ -66,7 +72,7 @@ class KafkaReceiver:
         self._topic = str(endpoint.required("topic", "it is the topic to read"))
         self._partition: int | None = endpoint.option("partition")
         self._settings: dict[str, Any] = {
-            **_security(endpoint),
+            **_connection_settings(endpoint),
             "group.id": endpoint.required("consumergroup", "its offsets say what was captured"),
             # a static member: after a crash it gets its partitions back at once, not after the session has timed out
             "group.instance.id": f"wirebook-{identity}-{endpoint.xid.removeprefix('/endpoints/')}",
@@ -80,7 +86,8 @@ class KafkaReceiver:
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, "wirebook-kafka")
         self._pending: set[asyncio.Future[None]] = set()
-        self._durable: dict[tuple[str, int], int] = {}  # offsets to commit
+        self._durable: dict[tuple[str, int], int] = {}  # offsets to commit; changed by the event loop and the thread
+        self._durable_lock = Lock()
         self._failures: dict[tuple[str, int], float] = {}  # time of the last one, by event and error code
         self._is_down = self._was_receiving = False
         self._answers = 0  # successful checks since all brokers were down
@@ -206,7 +213,8 @@ class KafkaReceiver:
             durable.add_done_callback(partial(self._stored, offsets, sum(m.error() is None for m in messages)))
 
     def _stored(self, offsets: dict[tuple[str, int], int], count: int, durable: asyncio.Future[None]) -> None:
-        self._durable |= offsets
+        with self._durable_lock:
+            self._durable |= offsets
         self.status.acknowledged += count
         self._pending.discard(durable)
 
@@ -217,37 +225,41 @@ class KafkaReceiver:
 
     def _commit(self, consumer: Consumer) -> None:
         """Commit the offsets of durable messages. After an error they are committed with the next ones."""
-        offsets, self._durable = self._durable, {}
-        if offsets:
-            try:
-                consumer.commit(
-                    offsets=[TopicPartition(*place, at) for place, at in offsets.items()], asynchronous=False
-                )
-            except KafkaException as error:
+        with self._durable_lock:
+            offsets, self._durable = self._durable, {}
+        if not offsets:
+            return
+        positions = [TopicPartition(*partition, offset) for partition, offset in offsets.items()]
+        try:
+            consumer.commit(offsets=positions, asynchronous=False)
+        except KafkaException as error:
+            with self._durable_lock:
                 self._durable = offsets | self._durable
-                self._failed("the offsets could not be committed", error.args[0])
+            self._failed("the offsets could not be committed", error.args[0])
 
 
-def _security(endpoint: ReceivedEndpoint) -> dict[str, Any]:
-    """Return the settings for the addresses, TLS and SASL. Raises: WirebookError"""
-    servers, credentials = endpoint.bootstrap_servers(), endpoint.credentials
-    protocols = {match[1].upper() for match in map(SCHEME.match, servers.split(",")) if match}
-    entries = [entry for entry in endpoint.option("authorization") or () if isinstance(entry, dict)]
-    stated = next((str(entry["mechanism"]).upper() for entry in entries if entry.get("mechanism")), None)
-    mechanism = stated or ("PLAIN" if credentials.username else None)
-    if mechanism is not None and mechanism not in MECHANISMS:
-        place = ("protocoloptions", "authorization")
-        message = f"the SASL mechanism '{mechanism}' is not supported by capture"
-        raise endpoint.problem("bad-authorization", place, message, MECHANISMS, mechanism)
-    has_tls = bool(protocols & {"SSL", "SASL_SSL"}) or bool(credentials.cafile) or (mechanism and not protocols)
-    settings: dict[str, Any] = {"bootstrap.servers": SCHEME.sub("", servers)}
-    settings["security.protocol"] = ("SASL_" if mechanism else "") + ("SSL" if has_tls else "PLAINTEXT")
-    values = {
-        "sasl.mechanism": mechanism,
-        "sasl.username": credentials.username,
-        "sasl.password": credentials.password,
+def _connection_settings(endpoint: ReceivedEndpoint) -> dict[str, Any]:
+    """Return the settings for the addresses, TLS and SASL.
+
+    Raises: incomplete-endpoint, bad-address, bad-authorization, missing-credentials
+    """
+    servers, credentials = endpoint.bootstrap_servers().split(","), endpoint.credentials
+    protocol, mechanism = security_of(endpoint, servers)
+    login = None, None
+    if mechanism is not None:
+        if mechanism not in PASSWORD_MECHANISMS:
+            place = ("protocoloptions", "authorization")
+            message = f"the SASL mechanism '{mechanism}' is not supported by capture"
+            raise endpoint.problem("bad-authorization", place, message, PASSWORD_MECHANISMS, mechanism)
+        login = require_login(endpoint, mechanism)
+    settings = {
+        "bootstrap.servers": ",".join(map(without_scheme, servers)),
+        PROTOCOL: protocol,
+        MECHANISM: mechanism,
+        "sasl.username": login[0],
+        "sasl.password": login[1],
         "ssl.ca.location": credentials.cafile,
         "ssl.certificate.location": credentials.certfile,
         "ssl.key.location": credentials.keyfile,
     }
-    return settings | {name: value for name, value in values.items() if value is not None}
+    return {name: value for name, value in settings.items() if value is not None}

@@ -17,12 +17,12 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCol
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from wirebook.capture.kafka_broker import ANSWER_SECONDS, BrokerErrors
+from wirebook.capture.kafka_security import PASSWORD_MECHANISMS
 from wirebook.problems import Problem, WirebookError
 
 __all__ = ["KafkaOffsets", "librdkafka_settings"]
 
 POLL_SECONDS: Final = 0.1
-MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 LOGIN: Final = re.compile(r"""\b(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))""")
 """A user name or password in the setting `sasl.jaas.config`."""
 REFUSALS: Final = {
@@ -149,7 +149,7 @@ def _login(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the SASL mechanism, the user name and the password."""
     if not settings.get("security.protocol", "").startswith("SASL_"):
         return {}
-    mechanism = _check("sasl.mechanism", settings.get("sasl.mechanism", "GSSAPI"), MECHANISMS)
+    mechanism = _check("sasl.mechanism", settings.get("sasl.mechanism", "GSSAPI"), PASSWORD_MECHANISMS)
     named = {
         name: re.sub(r"\\(.)", r"\1", quoted) or plain
         for name, quoted, plain in LOGIN.findall(settings.get("sasl.jaas.config", ""))

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from wirebook.capture.jetstream import KeptStream, MessagesLost, read_messages, stream_state
+from wirebook.capture.jetstream import KeptStream, MessagesLost, StreamReplaced, read_messages, stream_state
 from wirebook.capture.nats_client import NatsServers
 
 __all__ = ["COLUMNS", "NAME", "JetStreamDataSource", "StreamRange", "file_of", "read_numbered"]
@@ -147,7 +147,7 @@ class JetStreamReader(DataSourceStreamReader):
             return []
         state = self._state()
         if not start["created"] == end["created"] == state.created:
-            raise MessagesLost(f"the stream '{source.stream}' was deleted and created again")
+            raise StreamReplaced(f"the stream '{source.stream}' was deleted and created again")
         if source.fail_on_data_loss and state.first > first:
             raise MessagesLost(f"sequence numbers {first} to {state.first - 1} of '{source.stream}'")
         return source.split(first, last)

@@ -21,7 +21,7 @@ from wirebook.spark.checkpoints import checkpoint_folder
 from wirebook.spark.jetstream import NAME, JetStreamDataSource, StreamRange, file_of
 from wirebook.spark.jetstream_ranges import JetStreamRanges
 from wirebook.spark.runner import parallelism_of
-from wirebook.spark.stream_sources import ReadLimits, causes
+from wirebook.spark.stream_sources import ReadLimits, causes, messages_lost, stream_replaced
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +30,7 @@ __all__ = ["JetStream", "jetstream_of", "starting_sequence"]
 
 AWAY: Final = re.compile(r"jetstream\.ServerAway: ([^\n]*)")
 LOST: Final = re.compile(r"jetstream\.MessagesLost: ([^\n]*)")
+REPLACED: Final = re.compile(r"jetstream\.StreamReplaced: ([^\n]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,11 @@ class JetStream:
     def away(self, failure: BaseException) -> str | None:
         return _reason(AWAY, failure)
 
-    def lost(self, failure: BaseException) -> str | None:
-        return _reason(LOST, failure)
+    def lost(self, failure: BaseException) -> WirebookError | None:
+        if replaced := _reason(REPLACED, failure):
+            return stream_replaced(replaced)
+        what = _reason(LOST, failure)
+        return messages_lost(what) if what else None
 
 
 def planned_sequence(checkpoint: str) -> int | None:

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from wirebook.capture.jetstream import KeptStream, MessagesLost, ServerAway, stream_state
+from wirebook.capture.jetstream import KeptStream, ServerAway, StreamReplaced, stream_state
 from wirebook.capture.nats_client import NatsServers
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.jetstream import COLUMNS, StreamRange, file_of, read_numbered
 from wirebook.spark.runner import parallelism_of
-from wirebook.spark.stream_sources import ReadLimits, Unread, messages_lost
+from wirebook.spark.stream_sources import ReadLimits, Unread, messages_lost, stream_replaced
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,8 +46,8 @@ class JetStreamRanges:
 
         Raises: messages-lost, broker-unreachable
         """
-        state = self._state()
-        return self._limits.starting if self._is_other(state, position) else str(position["sequence"] + 1)
+        self._check_stream(self._state(), position)
+        return str(position["sequence"] + 1)
 
     def position_before(self, unread: Unread) -> Mapping[str, Any]:
         first, _ = unread.ranges[file_of(self._stream)]
@@ -66,22 +66,20 @@ class JetStreamRanges:
             return stream_state(self._servers, self._stream)
         except ServerAway as error:
             raise WirebookError(Problem("broker-unreachable", f"the NATS server cannot be used: {error}")) from None
-        except MessagesLost as error:
-            raise messages_lost(str(error)) from None
+        except StreamReplaced as error:
+            raise stream_replaced(str(error)) from None
 
     def _first(self, state: KeptStream, position: Mapping[str, Any] | None) -> int:
         """Raises: messages-lost"""
-        if position is not None and not self._is_other(state, position):
+        if position is not None:
+            self._check_stream(state, position)
             return int(position["sequence"]) + 1
         starting = self._limits.starting
         if starting == "earliest":
             return max(state.first, 1)
         return state.last + 1 if starting == "latest" else int(starting)
 
-    def _is_other(self, state: KeptStream, position: Mapping[str, Any]) -> bool:
-        """Whether the stream is not the one that the position belongs to. Raises: messages-lost"""
-        if state.created == position["created"]:
-            return False
-        if self._limits.fail_on_data_loss:
-            raise messages_lost(f"the stream '{self._stream}' was deleted and created again")
-        return True
+    def _check_stream(self, state: KeptStream, position: Mapping[str, Any]) -> None:
+        """Check that the stream is the one that the position belongs to. Raises: messages-lost"""
+        if state.created != position["created"]:
+            raise stream_replaced(f"the stream '{self._stream}' was deleted and created again")

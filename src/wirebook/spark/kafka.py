@@ -16,9 +16,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from wirebook.capture.endpoints import ReceivedEndpoint, variable_of
+from wirebook.capture.endpoints import ReceivedEndpoint
+from wirebook.capture.kafka_security import (
+    JAAS,
+    MECHANISM,
+    PROTOCOL,
+    missing_credentials,
+    require_login,
+    security_of,
+    without_scheme,
+)
 from wirebook.catalog import Catalog
-from wirebook.definitions.compile.endpoint_options import KAFKA_SECURITY
 from wirebook.definitions.compile.slots import BARE, family
 from wirebook.problems import Problem, WirebookError
 
@@ -38,7 +46,6 @@ __all__ = [
 EARLIEST: Final = -2
 LATEST: Final = -1
 
-PROTOCOL, MECHANISM, JAAS = "security.protocol", "sasl.mechanism", "sasl.jaas.config"
 SECRET: Final = re.compile(r"password|jaas|secret|token|keystore\.key")
 """Matches the names of settings whose values are secret."""
 OWN_SETTINGS: Final = {
@@ -62,7 +69,6 @@ LOGIN_MODULES: Final = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 """The Java login modules of the mechanisms with a user name and a password."""
-SCHEME: Final = re.compile(r"([A-Za-z_0-9]+)://")
 RECORDS_PER_TASK: Final = 200_000
 """The maximum number of messages per task, so that cores do not wait for the one that reads a large partition."""
 
@@ -182,8 +188,8 @@ def kafka_source(catalog: Catalog, endpoint: ReceivedEndpoint, overrides: Mappin
     for name in overrides.keys() & OWN_SETTINGS.keys():
         raise WirebookError(Problem("bad-setting", f"'{name}' cannot be set: {OWN_SETTINGS[name]}"))
     addresses = (overrides.get("bootstrap.servers") or endpoint.bootstrap_servers()).split(",")
-    servers = ",".join(SCHEME.sub("", address.strip()) for address in addresses)
-    security = _security(endpoint, _protocol_of(endpoint, addresses), overrides)
+    servers = ",".join(map(without_scheme, addresses))
+    security = _security(endpoint, addresses, overrides)
     return KafkaSource(
         endpoint.xid,
         _topics(catalog, endpoint),
@@ -213,75 +219,26 @@ def _topics(catalog: Catalog, endpoint: ReceivedEndpoint) -> tuple[str, ...]:
     return tuple(sorted(named)) or (endpoint.required("topic", "its messages have no topics without placeholders"),)
 
 
-def _protocol_of(endpoint: ReceivedEndpoint, addresses: Iterable[str]) -> str | None:
-    """Return the security protocol that the addresses state, as in ``SSL://host:port`` or a member
-    ``security.protocol``.
-
-    Raises: bad-address
-    """
-    schemes = {match[1].upper() for address in addresses if (match := SCHEME.match(address.strip()))}
-    entries = endpoint.option("endpoints") or []
-    schemes |= {str(entry.get(PROTOCOL) or "").upper() for entry in entries if isinstance(entry, dict)}
-    protocols = sorted(schemes & {*KAFKA_SECURITY})
-    if len(protocols) > 1:
-        message = f"the addresses name several security protocols: {', '.join(protocols)}"
-        raise endpoint.problem("bad-address", ("protocoloptions", "endpoints"), message, KAFKA_SECURITY, protocols)
-    return next(iter(protocols), None)
-
-
 # -- security -------------------------------------------------------------------------------------------------------
 
 
-def _security(endpoint: ReceivedEndpoint, protocol: str | None, overrides: Mapping[str, str]) -> dict[str, str]:
+def _security(endpoint: ReceivedEndpoint, addresses: Iterable[str], overrides: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of TLS and SASL, which the caller combines with `overrides`.
 
-    Raises: missing-credentials, bad-setting
+    Raises: bad-address, missing-credentials, bad-setting
     """
-    credentials = endpoint.credentials
-    entries = [entry for entry in endpoint.option("authorization") or () if isinstance(entry, dict)]
-    mechanism = overrides.get(MECHANISM) or next(filter(None, map(_mechanism_of, entries)), None)
-    uses_certificates = any(str(entry.get("type")).casefold() == "x509cert" for entry in entries)
-    guessed = "PLAINTEXT"
-    if mechanism or credentials.username or JAAS in overrides:
-        guessed = "SASL_SSL"
-    elif uses_certificates or credentials.cafile or credentials.certfile:
-        guessed = "SSL"
-    chosen = (overrides.get(PROTOCOL) or protocol or guessed).upper()
-    if chosen not in KAFKA_SECURITY:
-        message = f"'{PROTOCOL}' must be one of {', '.join(KAFKA_SECURITY)}; got '{chosen}'"
-        raise WirebookError(Problem("bad-setting", message, expected=KAFKA_SECURITY, actual=chosen))
-    settings = {PROTOCOL: chosen, **_certificates(endpoint)}
-    if not chosen.startswith("SASL_"):
+    protocol, mechanism = security_of(endpoint, addresses, overrides)
+    settings = {PROTOCOL: protocol, **_certificates(endpoint)}
+    if mechanism is None:
         return settings
-    settings[MECHANISM] = mechanism = mechanism or "PLAIN"
+    settings[MECHANISM] = mechanism
     if JAAS in overrides:
         return settings
     if mechanism not in LOGIN_MODULES:
         hint = f"set '{JAAS}' in the file of --client-config, as for Kafka's own tools"
-        raise _missing_credentials(endpoint, mechanism, hint)
-    if not credentials.username or not credentials.password:
-        raise _missing_credentials(
-            endpoint,
-            mechanism,
-            f"set {variable_of(endpoint.xid, 'username')} and "
-            f"{variable_of(endpoint.xid, 'password')}, or name a file with --secrets",
-        )
-    user, password = (re.sub(r'(["\\])', r"\\\1", text) for text in (credentials.username, credentials.password))
+        raise missing_credentials(endpoint, mechanism, hint)
+    user, password = (re.sub(r'(["\\])', r"\\\1", text) for text in require_login(endpoint, mechanism))
     return settings | {JAAS: f'{LOGIN_MODULES[mechanism]} required username="{user}" password="{password}";'}
-
-
-def _mechanism_of(authorization: Mapping[str, Any]) -> str | None:
-    """Return the SASL mechanism of an entry of `authorization`; None if it is not about SASL."""
-    kind = str(authorization.get("type") or "").casefold()
-    if kind == "sasl" or (not kind and authorization.get("mechanism")):
-        return str(authorization.get("mechanism") or "PLAIN").upper()
-    return {"plain": "PLAIN", "oauth2": "OAUTHBEARER"}.get(kind)
-
-
-def _missing_credentials(endpoint: ReceivedEndpoint, mechanism: str, hint: str) -> WirebookError:
-    message = f"'{endpoint.xid}' needs credentials for the SASL mechanism {mechanism}"
-    error = endpoint.problem("missing-credentials", ("protocoloptions", "authorization"), message)
-    return WirebookError(*(replace(problem, hint=hint) for problem in error.problems))
 
 
 def _certificates(endpoint: ReceivedEndpoint) -> dict[str, str]:

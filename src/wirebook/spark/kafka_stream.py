@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from wirebook.problems import WirebookError
 from wirebook.problems.extras import library
 from wirebook.spark.kafka import KafkaSource, load_with_connector
 from wirebook.spark.kafka_admin import check_topics
-from wirebook.spark.stream_sources import MessageRanges, ReadLimits, causes
+from wirebook.spark.stream_sources import MessageRanges, ReadLimits, causes, messages_lost
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -93,6 +94,6 @@ class KafkaStream:
         reason = REASON.search("\n".join(texts))
         return reason[1].partition(" SQLSTATE")[0] if reason else texts[0].partition("\n")[0]
 
-    def lost(self, failure: BaseException) -> str | None:
+    def lost(self, failure: BaseException) -> WirebookError | None:
         lost = next(filter(None, (DATA_LOSS.search(str(error)) for error in causes(failure))), None)
-        return lost[1] if lost else None
+        return messages_lost(lost[1]) if lost else None

@@ -133,7 +133,8 @@ def _masked(secrets: Sequence[str]) -> Iterator[None]:
 
 
 def _without(problem: Problem, secrets: Sequence[str]) -> Problem:
-    message = problem.message
+    message, hint = problem.message, problem.hint
     for secret in sorted(secrets, key=len, reverse=True):
         message = message.replace(secret, "***")
-    return Problem(problem.code, message, hint=problem.hint)
+        hint = hint.replace(secret, "***") if hint else hint
+    return Problem(problem.code, message, hint=hint)

@@ -8,7 +8,7 @@ from typing import Final
 from wirebook.landing.follow import StopRequest, is_transient
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.stream_batches import Batches
-from wirebook.spark.stream_sources import StreamSource, messages_lost
+from wirebook.spark.stream_sources import StreamSource
 
 __all__ = ["Outages", "explained"]
 
@@ -19,7 +19,7 @@ RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 def explained(failure: Exception, source: StreamSource) -> Exception:
     """Convert the failure of a stream to a problem, if there is a specific code for it; else return it unchanged."""
     if lost := source.lost(failure):
-        return messages_lost(lost)
+        return lost
     if not _unreachable(failure) and (away := source.away(failure)):
         message = f"the broker cannot be reached ({source.description}): {away}"
         return WirebookError(Problem("broker-unreachable", message, hint="run the command again to continue"))
@@ -59,7 +59,6 @@ class Outages:
             self._note(f"the broker cannot be reached, trying again: {away}")
             self._on_connection(away)
             self._await_broker(check)
-            self._on_connection(None)
         else:
             raise explained(failure, self._source)
 
@@ -89,6 +88,7 @@ class Outages:
                 if not _unreachable(error):
                     raise
             else:
+                self._on_connection(None)
                 return
 
 

@@ -14,7 +14,7 @@ from wirebook.problems import Problem, WirebookError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["MessageRanges", "ReadLimits", "StreamSource", "Unread", "causes", "messages_lost"]
+__all__ = ["MessageRanges", "ReadLimits", "StreamSource", "Unread", "causes", "messages_lost", "stream_replaced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +163,22 @@ class StreamSource(Protocol):
     def away(self, failure: BaseException) -> str | None:
         """Return why the broker cannot be reached, if that is why a query failed; else None. It may come back."""
 
-    def lost(self, failure: BaseException) -> str | None:
-        """Return which unread messages the broker has deleted, if a query failed because of that; else None."""
+    def lost(self, failure: BaseException) -> WirebookError | None:
+        """Return the problem messages-lost, if a query failed because of unread messages that the broker has deleted;
+        else None."""
 
 
 def messages_lost(what: str) -> WirebookError:
     """Return the problem messages-lost: a broker has deleted messages before they were read."""
     message = f"the broker no longer has messages that were not read: {what}"
     hint = "run the command with --skip-lost to continue without them"
+    return WirebookError(Problem("messages-lost", message, hint=hint))
+
+
+def stream_replaced(message: str) -> WirebookError:
+    """Return the problem messages-lost: the stream of a position no longer exists. The messages of a new stream with
+    the same name would get the `_file` and `_line` of earlier ones, so the target cannot have both."""
+    hint = "a stream that was created again counts its messages from 1: land it in another target"
     return WirebookError(Problem("messages-lost", message, hint=hint))
 
 

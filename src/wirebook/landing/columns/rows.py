@@ -165,12 +165,12 @@ def _attributes(matched: MatchedRows, layout: TableLayout) -> tuple[dict[str, pa
     columns: dict[str, pa.Array] = {}
     for column in layout.attributes:
         if name := column.source[1]:
-            values, certain = messages.once((name, column.type), partial(_typed, messages, name, column.type))
+            values, certain = messages.once(("typed", name, column.type), partial(_typed, messages, name, column.type))
             columns[name] = matched.pick(values)
             exact &= certain[matched.start : matched.stop]
     if layout.attributes:
         others = tuple(sorted(messages.attributes.keys() - columns.keys() - {"specversion"}))
-        columns[""] = matched.pick(messages.once(others, partial(_rest, messages, others)))
+        columns[""] = matched.pick(messages.once(("rest", *others), partial(_rest, messages, others)))
     return columns, exact
 
 

@@ -60,7 +60,8 @@ def log_file(log: Path, version: int) -> Path:
 def has_checkpoint(folder: str, version: int, configuration: Mapping[str, str | None]) -> bool:
     """Whether a version of the table in a folder of this name gets a checkpoint. A hash of the name shifts these
     versions, so that tables that are committed in the same batches get their checkpoints in different ones."""
-    interval = int(configuration.get("delta.checkpointInterval") or CHECKPOINT_INTERVAL)
+    stated = configuration.get("delta.checkpointInterval") or ""
+    interval = int(stated) if stated.isdecimal() and int(stated) else CHECKPOINT_INTERVAL  # Delta refuses other values
     return version > 0 and (version + zlib.crc32(folder.encode())) % interval == 0
 
 
