@@ -466,7 +466,7 @@ def test_store_that_cannot_be_written_is_an_error_at_the_start(catalog: Path, po
     [
         (["--endpoint", "/endpoints/none"], "unknown-endpoint", "the catalogue has no endpoint '/endpoints/none'"),
         (["--endpoint", "/endpoints/far"], "bad-setting", "does not terminate TLS"),
-        (["--endpoint", "/endpoints/far", "--listen", "0.0.0.0:0"], "bad-setting", "everyone who can reach '0.0.0.0'"),
+        (["--endpoint", "/endpoints/far", "--listen", "0.0.0.0:0"], "bad-setting", "anyone who can reach '0.0.0.0'"),
         (["--endpoint", "/endpoints/pull"], "not-receivable", "its 'usage' is not 'producer'"),
         (["--endpoint", "/endpoints/bare"], "incomplete-endpoint", "does not state an address in 'endpoints'"),
         (["--endpoint", "/endpoints/tenant"], "missing-context", "--set tenant=TEXT"),

@@ -222,4 +222,4 @@ def test_base_url_precedes_forwarded_headers(registry: Client) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "registry.example"])
 def test_reachable_server_needs_an_option_to_allow_writes(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["serve", "--host", host, "--db", "sqlite:///never.db"]) == 2
-    assert "everyone who can reach" in capsys.readouterr().err
+    assert "anyone who can reach" in capsys.readouterr().err

@@ -119,7 +119,7 @@ def test_workers_without_a_shared_folder(
     assert (second["read"], second["skipped"]) == (0, FILES * EVENTS)
     errors = [line for line in printed if "[not-shared]" in line]
     assert ["workers do not see 40 of the source files" in line for line in errors] == [True, False]
-    assert f"a worker does not see '{tmp_path}/unwritten/" in errors[1]
+    assert f"a worker cannot access '{tmp_path}/unwritten/" in errors[1]
     assert all("object store" in line for line in errors)
     assert "never-shown" not in f"{done.stdout}{done.stderr}{log}"
     assert not [*(tmp_path / "unwritten").rglob("*.parquet"), *(tmp_path / "unwritten").glob("_wirebook/batches/*")]

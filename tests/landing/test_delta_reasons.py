@@ -11,7 +11,7 @@ from tests.landing.test_table_formats import lines
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables.delta_reasons import how_to_mend
 
-ANEW = "create the table anew without the features"
+ANEW = "recreate the table without the features"
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_unsupported_features_are_named_with_the_way_to_remove_them(
     workspace.write("2", lines(2, pad="2"))
     [problem] = workspace.land().problems
     assert mend in problem.hint
-    assert problem.hint.endswith("; then run the command again: the rows that are set aside land first")
+    assert problem.hint.endswith("; then run the command again: the rows that were set aside land first")
     [(_, reasons)] = Target(workspace.to).set_aside().items()
     assert Target(workspace.to).aside_problem("a", reasons[2]).hint == problem.hint
 

@@ -189,12 +189,12 @@ def test_wider_types_of_the_table_stay(shop: Shop, theirs: Any) -> None:
     ("rows", "reason"),
     [
         (pa.table({"n": ["zero"]}), "n"),
-        (pa.table({"N": [0]}), "its column 'N' differs from 'n' of the rows in case only: rename it"),
+        (pa.table({"N": [0]}), "its column 'N' differs from 'n' of the rows only in case: rename it"),
         (
             pa.table(
                 {"n": [0], "country": ["SE"]}, pa.schema([("n", pa.int64()), pa.field("country", pa.string(), False)])
             ),
-            "its column 'country' must have a value, which the rows lack: let it be null",
+            "its column 'country' is required, but the rows have no value for it: make it nullable",
         ),
     ],
 )

@@ -109,7 +109,7 @@ def test_catalogue_changes_under_a_running_follower(folder: Folder) -> None:
     document = json.loads(folder.catalogue.read_text())
     seen = document["messagegroups"]["g"]["messages"]["seen"]
     properties = seen["dataschema"]["properties"]
-    changed, refused = "the catalogue changed", "the changed catalogue is not used"
+    changed, refused = "the catalogue changed", "the changed catalogue cannot be used"
 
     def land_more(number: int) -> None:
         """Land ten more events, of which one has an invalid payload, and wait for them."""
@@ -181,9 +181,9 @@ def test_source_that_does_not_exist_and_standard_input_are_refused(folder: Folde
     _, err = run({}, [arguments[0], f"{folder.source}-no", *arguments[2:]], code=2)
     assert "[unreadable-file]" in err
     _, err = run({}, [arguments[0], "-", *arguments[2:]], code=2)
-    assert "it needs files that can be read again" in err
+    assert "it cannot be used with --dry-run or standard input" in err
     _, err = run({}, [*folder.arguments()[:6], "--metrics-address", "127.0.0.1:0"], code=2)
-    assert "it is for runs with --follow" in err
+    assert "it requires --follow" in err
 
 
 def test_follower_notes_an_incomplete_file_once_and_lands_the_others(folder: Folder) -> None:

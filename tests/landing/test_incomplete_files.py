@@ -86,7 +86,7 @@ def test_incomplete_file_is_reported_by_every_run_until_it_is_complete(workspace
     assert reason in problem.message
     assert ("was not read: " in problem.message) == (landed == 0)
     assert (f"only up to {'row' if name == 'row-group' else 'line'} {landed}: " in problem.message) == (landed > 0)
-    assert problem.hint == "complete or replace the file and run again; the rest of it lands then"
+    assert problem.hint == "complete or replace the file and run again to land the rest"
     [letter] = workspace.rows("dead_letters")
     assert letter["_line"] == problem.line
 
@@ -124,7 +124,7 @@ def test_unreadable_file_is_reported_by_every_run_until_it_is_readable(
             report = workspace.land()
             assert (counts(report), codes(report)) == (expected_counts, ["unreadable-file"])
             assert (report.problems[0].message, report.problems[0].line) == (expected, 1)
-            assert report.problems[0].hint == "make the file readable and run again; the rest of it lands then"
+            assert report.problems[0].hint == "make the file readable and run again to land the rest"
     report = workspace.land()
     assert (counts(report), report.problems) == ((3, 3, 0, 2), [])
     with monkeypatch.context() as patch:
@@ -249,7 +249,9 @@ def test_ten_problems_of_a_code_are_printed_and_the_others_counted(capsys: pytes
     print_problems_as(ProgressFormat.TEXT, many(10_000))
     *printed, last = capsys.readouterr().err.splitlines()
     assert [line.partition(":")[0] for line in printed] == [f"{number:06}" for number in range(10)]
-    assert last == "error: 9,990 more of these are not listed [truncated-file]; --progress json lists all"
+    assert (
+        last == "error: 9,990 more problems with this code are not listed [truncated-file]; --progress json lists all"
+    )
     print_problems_as(ProgressFormat.TEXT, many(10))
     assert len(capsys.readouterr().err.splitlines()) == 10
     print_problems_as(ProgressFormat.JSON, many(10_000))

@@ -387,7 +387,7 @@ def test_target_that_workers_do_not_see_is_one_error(workspace: Any, unseen: lis
     if dry_run and "tables" not in unseen:  # nothing is written to the target
         assert workspace.land(runner=runner, dry_run=True).read == 3
         return
-    with pytest.raises(WirebookError, match=r"not-shared: a worker does not see '.*', which the driver") as error:
+    with pytest.raises(WirebookError, match=r"not-shared: a worker cannot access '.*', which the driver") as error:
         workspace.land(runner=runner, dry_run=dry_run)
     assert len(error.value.problems) == 1
     assert "object store" in str(error.value.problems[0].hint)

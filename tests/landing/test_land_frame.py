@@ -74,7 +74,9 @@ def test_rows_between_those_that_landed_are_new(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("partitions", [(rows([1, 2, 1]),), (rows([1, 2]), rows([2, 3]))])
 def test_row_that_occurs_twice_lands_nothing(workspace: Workspace, partitions: tuple[pa.RecordBatch, ...]) -> None:
-    with pytest.raises(WirebookError, match=r"message-twice: two rows of the DataFrame are line [12] of 'a'"):
+    with pytest.raises(
+        WirebookError, match=r"message-twice: two rows of the DataFrame have the same identity, line [12] of 'a'"
+    ):
         land(workspace, *partitions)
     assert not workspace.rows()
     land(workspace, rows([1, 2, 3]))

@@ -172,7 +172,7 @@ def test_checkout_of_another_commit_is_used(tmp_path: Path) -> None:
         # A half that does not load: Git is still writing a file.
         whole = (repository.folder / "g.json").read_bytes()
         (repository.folder / "g.json").write_bytes(whole[: len(whole) // 2])
-        refused = "the changed catalogue is not used"
+        refused = "the changed catalogue cannot be used"
         follower.wait_for(lambda: any(note.startswith(refused) for note in follower.notes))
         half = follower.land("taken")
         assert (half.catalogue, half.report.outcomes) == (first.catalogue, {"matched": 3})

@@ -475,7 +475,7 @@ def damage(folder: Path) -> None:
     ("change", "reason", "hint"),
     [
         (map_columns, "Column mapping is not supported", "'delta.columnMapping.mode' = 'none'"),
-        (forbid, "Unsupported table features required: [ClusteredTable", "create the table anew"),
+        (forbid, "Unsupported table features required: [ClusteredTable", "recreate the table"),
         (damage, "Json error: Encountered unexpected 'b' whilst parsing object", "correct the table"),
     ],
 )

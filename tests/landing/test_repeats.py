@@ -225,7 +225,7 @@ def test_dataframe_that_changes_between_reads_lands_nothing(workspace: Workspace
 
 
 def test_window_below_a_second_is_refused(workspace: Workspace) -> None:
-    with pytest.raises(WirebookError, match=r"bad-setting: the window of repeated events is 0:00:00"):
+    with pytest.raises(WirebookError, match=r"bad-setting: the window of 'deduplicate' is 0:00:00"):
         land(workspace.source, Catalog.load(DOCUMENT), workspace.to, deduplicate=timedelta(0))
 
 

@@ -165,7 +165,7 @@ def test_set_aside_tables_are_named_with_their_reason(workspace: Any, capsys: py
     assert aside["a"]["batches"] == [2]
     assert "Unsupported table features required" in aside["a"]["reason"]
     assert run(["status", str(workspace.to)]) == 0
-    assert "[table-set-aside]; create the table anew without the features clustering" in capsys.readouterr().err
+    assert "[table-set-aside]; recreate the table without the features clustering" in capsys.readouterr().err
     record = workspace.to / "_wirebook" / "batches" / "2.aside.json"
     record.write_text('["a"]')  # as an earlier version wrote it
     assert list(target_status(workspace.to).aside) == ["a"]
@@ -174,7 +174,7 @@ def test_set_aside_tables_are_named_with_their_reason(workspace: Any, capsys: py
     assert report.recovered == {"a": 10}
     assert target_status(workspace.to).aside == {}
     print_report(report, workspace.to)
-    assert "recovered: 10 rows of earlier batches entered 1 table\n" in capsys.readouterr().out
+    assert "recovered: 10 rows of earlier batches were written to 1 table\n" in capsys.readouterr().out
 
 
 def test_sum_of_runs_has_the_problems_of_the_last(workspace: Any) -> None:

@@ -252,7 +252,7 @@ def test_only_the_oldest_batch_of_a_table_that_takes_nothing_is_tried(
     assert tried == [("a", 1), ("b", 3)]
     assert {path.name: path.stat().st_ino for path in home.iterdir()} == before
     assert [problem.message for problem in target.problems] == [
-        f"the table '{table}' does not take its rows, which are set aside: a reason" for table in "ab"
+        f"the table '{table}' cannot take its rows, so they were set aside: a reason" for table in "ab"
     ]
 
     tried.clear()

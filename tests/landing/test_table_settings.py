@@ -611,7 +611,7 @@ def test_iceberg_properties_are_set(shop: Shop) -> None:
     ("table_format", "properties", "reason"),
     [
         ("parquet", {"a": "b"}, "folders of Parquet files have no properties"),
-        ("delta", {"delta.enableTypeWidening": "true"}, "deltalake cannot write tables with them"),
+        ("delta", {"delta.enableTypeWidening": "true"}, "deltalake cannot write tables with these properties"),
         ("delta", {"delta.columnMapping.mode": "name"}, "'delta.columnMapping.mode' cannot be set"),
         ("iceberg", {"format-version": "3"}, "version 2 alone, so 'format-version' cannot be '3'"),
         ("iceberg", {"format-version": "1"}, "version 2 alone, so 'format-version' cannot be '1'"),

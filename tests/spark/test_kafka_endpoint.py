@@ -301,4 +301,4 @@ def test_catalogue_follows_its_file_until_it_breaks(tmp_path: Path) -> None:
     write(json.dumps(document(SERVERS | {"topic": "orders"}, "orders")))
     assert live.refresh().fingerprint == first.fingerprint
     changed = [note.split(":")[0] for note in notes]
-    assert changed == ["the catalogue changed", *["the changed catalogue is not used"] * 4, "the catalogue changed"]
+    assert changed == ["the catalogue changed", *["the changed catalogue cannot be used"] * 4, "the catalogue changed"]

@@ -348,7 +348,7 @@ def test_catalogue_is_refreshed_between_batches(
     events = [json.loads(note) for note in stream.notes if note.startswith("{")]
     messages = [event["message"] for event in events if "message" in event]
     assert any(message.startswith("the catalogue changed: ") for message in messages)
-    assert any(message.startswith("the changed catalogue is not used: ") for message in messages)
+    assert any(message.startswith("the changed catalogue cannot be used: ") for message in messages)
     objects = [event for event in events if "batch" in event]
     assert [{name: event[name] for name in event if name != "time"} for event in objects] == stream.batches[:-1]
     assert len({batch["catalogue"] for batch in stream.batches if "batch" in batch}) == 3

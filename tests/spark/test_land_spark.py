@@ -88,7 +88,7 @@ def wirebook(environment: dict[str, str], *arguments: str | Path) -> Any:
     return json.loads(run(*PROGRAM, *arguments, "--json", environment=environment))
 
 
-REMEDY = "complete or replace the file and run again; the rest of it lands then"
+REMEDY = "complete or replace the file and run again to land the rest"
 PROGRAM = (sys.executable, "-c", "from wirebook.cli import main; main()")
 FIRST = {
     "read": 102,

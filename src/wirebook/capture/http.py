@@ -94,7 +94,7 @@ class DeliveryTarget:
         else:
             self.listen = (address.host, address.port)
         if not (is_loopback(self.listen[0]) or self.token or options.insecure):
-            message = f"everyone who can reach '{self.listen[0]}' could send messages to '{endpoint.xid}'"
+            message = f"anyone who can reach '{self.listen[0]}' could send messages to '{endpoint.xid}'"
             hint = "set a token in the environment or in --secrets, or add --insecure"
             raise WirebookError(Problem("bad-setting", message, xid=endpoint.xid, hint=hint))
 
@@ -202,7 +202,7 @@ class HttpReceiver:
             return
         target.status.rejected[reason] += 1
         if reason == "too-large":
-            text = f"a body has at most {target.options.max_body:,} bytes"
+            text = f"the body is longer than {target.options.max_body:,} bytes"
             await reply_and_close(scope, receive, send, 413, text)
         elif reason == "busy":
             text = "the gateway has no memory for the message now"

@@ -73,7 +73,7 @@ class KafkaReceiver:
         self._partition: int | None = endpoint.option("partition")
         self._settings: dict[str, Any] = {
             **_connection_settings(endpoint),
-            "group.id": endpoint.required("consumergroup", "its offsets say what was captured"),
+            "group.id": endpoint.required("consumergroup", "its committed offsets record what was captured"),
             # a static member: after a crash it gets its partitions back at once, not after the session has timed out
             "group.instance.id": f"wirebook-{identity}-{endpoint.xid.removeprefix('/endpoints/')}",
             "auto.offset.reset": RESETS[endpoint.option("autooffsetreset") or "earliest"],

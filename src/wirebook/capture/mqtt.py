@@ -135,7 +135,7 @@ class MqttReceiver:
             client.username_pw_set(user, credentials.password)
         if any(address.uses_tls for address in self._addresses):
             if not all(address.uses_tls for address in self._addresses):
-                message = "the addresses must all have TLS, or none"
+                message = "either all addresses must use TLS, or none"
                 raise self._endpoint.problem("bad-address", ("protocoloptions", "endpoints"), message)
             client.tls_set_context(credentials.tls_context(self._endpoint.xid))
         client.on_connect, client.on_subscribe = self._on_connect, self._on_subscribe

@@ -46,7 +46,7 @@ class LiveCatalog:
             newest = self.catalog.refreshed()
             self._check(newest)
         except WirebookError as error:
-            self._note(f"the changed catalogue is not used: {error}")
+            self._note(f"the changed catalogue cannot be used: {error}")
             return self.catalog
         if newest is not self.catalog:
             self._note(f"the catalogue changed: {self.catalog.fingerprint[:8]} is now {newest.fingerprint[:8]}")

@@ -45,7 +45,7 @@ def capture(  # noqa: PLR0917 (options)
         str, typer.Option(help="Time after which a segment is complete, such as 10s or 5m.")
     ] = "60s",
     linger: Annotated[
-        float, typer.Option(help="In an object store: seconds for which messages are gathered for one object.", min=0)
+        float, typer.Option(help="Object stores only: seconds for which messages are collected into one object.", min=0)
     ] = 1,
     memory: Annotated[
         int, typer.Option(help="MiB of messages in memory, above which the gateway stops reading.", min=1)

@@ -118,7 +118,7 @@ def land(  # noqa: PLR0917 (options)
     follow: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Go on until stopped: look for new messages this often, such as 10s. Writes no report."
+            metavar="TIME", help="Keep running, and look for new messages this often, such as 10s. Writes no report."
         ),
     ] = None,
     metrics_address: MetricsOption = None,
@@ -142,7 +142,7 @@ def land(  # noqa: PLR0917 (options)
     settings |= {"iceberg_catalog": iceberg_catalog, "iceberg_namespace": iceberg_namespace}
     if follow is not None:
         if dry_run or STANDARD_INPUT in (source, *catalog):
-            raise typer.BadParameter("it needs files that can be read again, and no --dry-run", param_hint="--follow")
+            raise typer.BadParameter("it cannot be used with --dry-run or standard input", param_hint="--follow")
         keep_memory_flat()
         from wirebook.cli.follow import follow_source  # noqa: PLC0415
 
@@ -160,7 +160,7 @@ def land(  # noqa: PLR0917 (options)
             settings=settings,
         )
     if metrics_address is not None:
-        raise typer.BadParameter("it is for runs with --follow", param_hint="--metrics-address")
+        raise typer.BadParameter("it requires --follow", param_hint="--metrics-address")
     is_text = progress is ProgressFormat.TEXT
     collect_seldom()
     with ProgressBar("loading the catalogue", quiet=not is_text) as bar, capture_path(source) as path:

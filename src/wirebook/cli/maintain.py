@@ -22,7 +22,7 @@ def maintain(  # noqa: PLR0917 (options)
         list[str] | None, typer.Option("--table", help="Name of a table, or XID of its definition. Repeatable.")
     ] = None,
     retain: Annotated[
-        int, typer.Option(help="Hours for which files and versions are kept that are no longer current.", min=1)
+        int, typer.Option(help="Hours to keep files and versions that are no longer current.", min=1)
     ] = 168,
     target_size: Annotated[int, typer.Option(help="MiB of a file after compaction.", min=1)] = 128,
     compact: Annotated[bool, typer.Option("--compact/--no-compact", help="Replace small files by larger ones.")] = True,
@@ -31,9 +31,9 @@ def maintain(  # noqa: PLR0917 (options)
 ) -> int:
     """Compact the tables of a folder, and delete files and versions that no reader needs.
 
-    Delta Lake: compaction, a checkpoint of the log, and deletion of files, those of killed runs among them. Iceberg:
-    compaction, expiry of snapshots, and deletion of files. Plain Parquet: nothing. Landing can go on meanwhile. If a
-    table cannot be maintained, the others still are, and the exit code is 2.
+    Delta Lake: compaction, a checkpoint of the log, and deletion of files, including those of killed runs. Iceberg:
+    compaction, expiry of snapshots, and deletion of files. Plain Parquet: nothing. Landing can continue during
+    maintenance. If a table cannot be maintained, the others still are, and the exit code is 2.
     """
     from wirebook.landing.maintenance import UpkeepOptions, maintain  # noqa: PLC0415
 

@@ -101,7 +101,8 @@ def print_problems_as(progress: ProgressFormat, problems: Iterable[Problem]) -> 
         if counts[problem.code] <= MAX_PROBLEMS:
             print_problems([problem])
     for code, more in (counts - Counter(dict.fromkeys(counts, MAX_PROBLEMS))).items():
-        print_problems([Problem(code, f"{more:,} more of these are not listed", hint="--progress json lists all")])
+        message = f"{more:,} more problems with this code are not listed"
+        print_problems([Problem(code, message, hint="--progress json lists all")])
 
 
 def print_report(report: Report, to: AnyPath) -> None:
@@ -121,10 +122,10 @@ def print_report(report: Report, to: AnyPath) -> None:
     print(f" + repeated {report.repeated:,}" if report.repeated else "", end="")
     print(f"; landed before: {report.skipped:,}; empty batches: {report.empty:,}; {report.seconds:.1f} s")
     if report.late:
-        print(f"late: {counted(report.late, 'event')} landed without being compared with those before")
+        print(f"late: {counted(report.late, 'event')} landed without a search for repeats")
     if report.recovered:
         rows, into = counted(report.recovered.total(), "row"), counted(len(report.recovered), "table")
-        print(f"recovered: {rows} of earlier batches entered {into}")
+        print(f"recovered: {rows} of earlier batches were written to {into}")
     print_staged(report)
     if report.landed and not report.dry_run:
         print(f"Next: wirebook show {to}")

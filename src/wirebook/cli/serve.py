@@ -216,5 +216,5 @@ def _check_write_access(options: Any) -> None:
         return
     hint = "add --write-token-file FILE, --read-only, or --insecure-writes"
     raise WirebookError(
-        Problem("bad-setting", f"everyone who can reach '{options.host}' could write to the registry", hint=hint)
+        Problem("bad-setting", f"anyone who can reach '{options.host}' could write to the registry", hint=hint)
     )

@@ -25,7 +25,7 @@ def status(
 ) -> None:
     """Show what the last batches of a target did, how far behind its streams are, and which run is writing to it.
 
-    Reads the records of the target and nothing else: it takes no lock, writes nothing, and works beside a run.
+    Reads the records of the target and nothing else: it takes no lock, writes nothing, and can be used during a run.
 
     Exit codes: 0 done, 2 the target cannot be read.
     """
@@ -62,7 +62,7 @@ def _print_status(status: TargetStatus) -> None:
     if recent.endpoints:
         print_table(("endpoint", "landed"), recent.endpoints.most_common())
     if recent.late:
-        print(f"late: {counted(recent.late, 'event')} landed without being compared with those before")
+        print(f"late: {counted(recent.late, 'event')} landed without a search for repeats")
     if recent.p50_seconds is not None:
         rate = f"{recent.rate:,.0f} messages/s; " if recent.rate is not None else ""
         print(
@@ -85,7 +85,7 @@ def _run(status: TargetStatus) -> str:
     if holder is None or holder.is_running is False:
         return f"none{pending}"
     if holder.is_running is None:
-        return f"{holder.owner} was the last; whether it is still running is not known from here{pending}"
+        return f"{holder.owner} was the last to write; this machine cannot tell whether it is still running{pending}"
     return f"{holder.owner} is writing{pending}"
 
 

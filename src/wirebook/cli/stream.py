@@ -70,7 +70,7 @@ def stream(  # noqa: PLR0917 (options)
     ] = None,
     max_per_batch: Annotated[int, typer.Option(help="Maximum number of messages of a batch.", min=1)] = 1_000_000,
     min_per_batch: Annotated[
-        int | None, typer.Option(help="Wait for so many messages, at most 15 minutes.", min=1)
+        int | None, typer.Option(help="Minimum number of messages of a batch; waits at most 15 minutes.", min=1)
     ] = None,
     fail_on_data_loss: Annotated[
         bool,
@@ -117,8 +117,8 @@ def stream(  # noqa: PLR0917 (options)
         bool, typer.Option("--json", help="Print one JSON object per batch, and one with the sum of all batches.")
     ] = False,
 ) -> int:
-    """Land what a Kafka or NATS JetStream endpoint sends: one typed table per definition, and dead letters with their
-    reasons.
+    """Land the messages of a Kafka or NATS JetStream endpoint: one typed table per definition, and dead letters with
+    their reasons.
 
     Runs until it is stopped. Ctrl-C and SIGTERM finish the current batch; the next run continues where this one
     stopped. The catalogue is read again when it changes.
@@ -226,7 +226,7 @@ def _source_and_limits(
     if endpoint.protocol == "NATS":
         for option, value in (("--client-config", client_config), ("--min-per-batch", limits.min_per_batch)):
             if value is not None:
-                raise typer.BadParameter("it is for endpoints of Kafka", param_hint=option)
+                raise typer.BadParameter("it is supported for Kafka endpoints only", param_hint=option)
     try:
         return stream_source(catalog, endpoint, limits, client_settings(client_config), reads_all=reads_all)
     except ValueError as error:

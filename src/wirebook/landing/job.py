@@ -182,11 +182,11 @@ def run_settings(catalog: Catalog | Catalogue, runner: Runner | None, options: R
     others: Any = {name: value for name, value in options.items() if name != "tables"}
     window = others.get("deduplicate")
     if window is not None and not isinstance(window, timedelta):
-        message = f"the window of repeated events must be a timedelta; got {window!r}"
+        message = f"'deduplicate' must be a timedelta; got {window!r}"
         hint = "write it as in deduplicate=timedelta(hours=24)"
         raise WirebookError(Problem("bad-setting", message, expected="a timedelta", actual=repr(window), hint=hint))
     if window is not None and window < timedelta(seconds=1):
-        message = f"the window of repeated events is {window}"
+        message = f"the window of 'deduplicate' is {window}"
         hint = "choose at least a second, such as timedelta(hours=24) or --deduplicate 24h"
         raise WirebookError(Problem("bad-setting", message, expected="at least 1 s", actual=str(window), hint=hint))
     tables = options.get("tables")

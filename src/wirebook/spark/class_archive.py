@@ -158,7 +158,7 @@ def main() -> None:
         try:
             create(archive, java)
         except FileExistsError:
-            sys.exit(f"another process makes {archive}")
+            sys.exit(f"another process is already creating {archive}")
     reason = f"{SETTING} is 'off', its folder has a blank in its path, or this Java cannot make one"
     print(archive if java_options(archive) else f"no archive: {reason}")
 

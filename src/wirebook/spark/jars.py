@@ -76,7 +76,7 @@ def class_path(jars: list[Jar], folder: Path | None = None) -> str:
         folder = cache_folder()
         fetch(jars, folder)
     elif absent := [jar.name for jar in jars if not jar.is_in(folder)]:
-        message = f"'{folder}' lacks {', '.join(absent)}, or has them with another checksum"
+        message = f"'{folder}' lacks these jars, or has other versions of them: {', '.join(absent)}"
         raise WirebookError(Problem("missing-jars", message, expected=absent, hint=_hint(str(folder))))
     return os.pathsep.join(str(folder.absolute() / jar.name) for jar in jars)
 

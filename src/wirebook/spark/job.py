@@ -105,7 +105,7 @@ def land(spark_or_frame: Any, /, *arguments: Any, **options: Any) -> Report | St
     if frame.isStreaming:
         return _land_stream(frame, *arguments, **options)
     if options.get("identity") is None and not frame_columns(frame, options.get("columns")).has_offsets:
-        message = "nothing identifies the rows of the DataFrame, so they would land twice if it landed again"
+        message = "the rows of the DataFrame have no identity, so landing it again would duplicate them"
         hint = "name a text and an integer column, as in identity=('file', 'line'), or land batches with `land_batch`"
         raise WirebookError(Problem("frame-identity", message, actual=frame.columns, hint=hint))
     return _land_frame(frame, FrameBatch(), *arguments, **options)

@@ -280,7 +280,7 @@ def client_settings(file: Path | None) -> dict[str, str]:
         message = f"'{file}' cannot be read: {error.strerror or error}"
         raise WirebookError(Problem("unreadable-file", message, file=str(file))) from error
     except ValueError:
-        message = f"'{file}' is not a properties file in UTF-8: each line must be NAME=VALUE"
+        message = f"'{file}' is not a valid properties file in UTF-8: each line must be NAME=VALUE"
         raise WirebookError(Problem("bad-setting", message, file=str(file))) from None
 
 
@@ -324,7 +324,8 @@ def starting_offsets(text: str, topics: Iterable[str]) -> str:
     if not isinstance(offsets, dict) or not all(isinstance(partitions, dict) for partitions in offsets.values()):
         raise ValueError(f"'{text}' is not one of {expected}")
     if {*offsets} != {*topics}:
-        raise ValueError(f"it has offsets of {sorted(offsets)}, but the endpoint has the topics {sorted(topics)}")
+        message = f"the offsets are for the topics {sorted(offsets)}, but the endpoint has the topics {sorted(topics)}"
+        raise ValueError(message)
     for topic, partitions in offsets.items():
         for partition, offset in partitions.items():
             if not partition.isdecimal() or type(offset) is not int or offset < -2:

@@ -83,7 +83,7 @@ class _Workers:
 def _decoded(worker: subprocess.Popen[bytes], output: bytes) -> TaskResult:
     """Raises: worker-failed"""
     if worker.returncode:
-        message = f"a process that lands messages ended unexpectedly ({_ending(worker.returncode)})"
+        message = f"a worker process ended unexpectedly ({_ending(worker.returncode)})"
         hint = "run the command again to continue where it stopped"
         raise WirebookError(Problem("worker-failed", message, hint=hint))
     return msgspec.msgpack.decode(output, type=TaskResult)

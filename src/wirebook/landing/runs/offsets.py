@@ -28,7 +28,8 @@ class RepeatedMessage(ValueError):
 
     def __init__(self, file: str, line: int) -> None:
         super().__init__(
-            f"two rows of the DataFrame are line {line} of '{file}'; drop duplicates, or identify the rows otherwise"
+            f"two rows of the DataFrame have the same identity, line {line} of '{file}'; drop duplicates, or choose "
+            "other identity columns"
         )
 
 

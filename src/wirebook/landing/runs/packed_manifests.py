@@ -138,7 +138,7 @@ class Manifests:
             lines = gzip.decompress(next(self._records.read([name]))).splitlines()
             manifests = [msgspec.json.decode(line, type=Manifest) for line in lines]
             if not manifests or manifests[-1].batch != number:
-                raise EOFError("it ends too early")
+                raise EOFError("it is truncated")
         except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
             raise WirebookError(broken_target(self._records.location(name), error)) from error
         return manifests

@@ -38,7 +38,7 @@ MAX_SPLITS = 5000
 MAX_REASON = 200
 """Maximum length of the reason in a ledger entry, in characters."""
 
-OBJECT_CHANGED = "it has another ETag than when it landed: it was replaced or appended to"
+OBJECT_CHANGED = "its ETag has changed since it landed: it was replaced or appended to"
 
 MIN_TASK = 1 << 20
 """Minimum number of bytes per task: another task for fewer bytes costs more than it saves."""
@@ -175,7 +175,7 @@ def _is_reported(known: LedgerEntry | None, first: FileSplit) -> bool:
 
 def source_changed(file: str, why: str) -> Problem:
     """The problem of a file that does not land because it has changed since it landed."""
-    message = f"'{file}' has changed since it landed, so nothing of it lands: {why}"
+    message = f"'{file}' has changed since it landed, and was skipped: {why}"
     hint = "rename the new file, or restore the file that landed"
     return Problem(code="source-changed", file=file, message=message, hint=hint)
 
@@ -187,7 +187,7 @@ def incomplete_file(entry: LedgerEntry) -> Problem:
     read = f"'{entry.file}' was read only up to {what} {entry.lines}" if entry.lines else f"'{entry.file}' was not read"
     message = f"{read}: {entry.reason or CODES[code].title}"
     remedy = "make the file readable" if code == "unreadable-file" else "complete or replace the file"
-    hint = f"{remedy} and run again; the rest of it lands then"
+    hint = f"{remedy} and run again to land the rest"
     return Problem(code=code, file=entry.file, line=entry.lines + 1, message=message, hint=hint)
 
 

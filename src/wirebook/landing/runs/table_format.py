@@ -60,7 +60,7 @@ def _chosen_format(settings: RunSettings, target: Target) -> TableFormat:
     default = "delta" if isinstance(target.root, ObjectPath) else "parquet"
     chosen = requested or current or default
     if chosen != "iceberg" and (settings.iceberg_catalog or settings.iceberg_namespace):
-        message = f"tables of the format '{chosen}' are in no Iceberg catalogue"
+        message = f"tables of the format '{chosen}' cannot be in an Iceberg catalogue"
         hint = "omit the Iceberg catalogue and its namespace, or choose --format iceberg"
         raise WirebookError(Problem("bad-setting", message, actual=chosen, hint=hint))
     return FORMATS[chosen]

@@ -482,9 +482,9 @@ class Target:
 
     def aside_problem(self, table: str, reason: str) -> Problem:
         """The problem of a table that did not accept its files."""
-        message = f"the table '{table}' does not take its rows, which are set aside: {reason}"
+        message = f"the table '{table}' cannot take its rows, so they were set aside: {reason}"
         mend = FORMATS[self.format() or "parquet"].how_to_mend(table, reason) or "correct the table"
-        hint = f"{mend}; then run the command again: the rows that are set aside land first"
+        hint = f"{mend}; then run the command again: the rows that were set aside land first"
         return Problem("table-set-aside", message, file=str(TablePlace(self.root, table).folder), hint=hint)
 
     def abandon(self, batch: int) -> None:

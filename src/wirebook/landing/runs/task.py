@@ -277,7 +277,7 @@ class Task:
         if isinstance(job.staging, Path) and job.progress_folder:
             places.append(Path(job.progress_folder))
         if any(isinstance(place, Path) and not place.exists() for place in places):
-            message = f"a worker does not see '{job.staging or job.tables}', which the driver has written"
+            message = f"a worker cannot access '{job.staging or job.tables}', which the driver has written"
             raise TaskError("not-shared", message, SHARED_TARGET)
 
     @cached_property

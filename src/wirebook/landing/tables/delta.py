@@ -60,7 +60,7 @@ GUARDS: Final = {"delta.invariants", "delta.generationExpression"}
 DELETION_VECTORS: Final = "deletionVectors"
 """The table feature that marks single rows of data files as deleted."""
 CONSTRAINT: Final = "delta.constraints."
-NOT_OURS: Final = "it was not made by Wirebook. Name it in the settings of tables, so that the rows are added to it"
+NOT_OURS: Final = "it was not made by Wirebook. To add rows to it, name it in the table settings"
 
 
 class _Addition(NamedTuple):
@@ -107,7 +107,7 @@ class DeltaFormat(ParquetFormat):
                 table = DeltaTable.create(folder, columns, configuration=dict(properties))
                 table.create_write_transaction([], "append", columns)
             except DeltaError as error:
-                return f"deltalake cannot write tables with them: {error}"
+                return f"deltalake cannot write tables with these properties: {error}"
         return None
 
     def open(self, path: Location, schema: pa.Schema, layout: FileLayout = PLAIN) -> TableWriter:

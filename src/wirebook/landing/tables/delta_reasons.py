@@ -47,7 +47,7 @@ def how_to_mend(table: str, reason: str) -> str | None:
     if kept:
         names = ", ".join(features)
         return (
-            f"create the table anew without the features {names}, not all of which Delta Lake 4.4 can drop, and name "
+            f"recreate the table without the features {names}, not all of which Delta Lake 4.4 can drop, and name "
             "it in the settings of tables"
         )
     changes = [f"DROP FEATURE {feature} TRUNCATE HISTORY" for feature in DROPPED_WITH_HISTORY if feature in features]

@@ -28,10 +28,11 @@ def check_columns(columns: Mapping[str, bool], schema: pa.Schema, traits: TableT
     for field in schema:
         name = names.get(field.name.lower(), field.name)
         if name != field.name:
-            raise CommitFailed(f"its column '{name}' differs from '{field.name}' of the rows in case only: rename it")
+            raise CommitFailed(f"its column '{name}' differs from '{field.name}' of the rows only in case: rename it")
     required = [name for name, is_required in columns.items() if is_required and name not in schema.names]
     if required:
-        raise CommitFailed(f"its column '{required[0]}' must have a value, which the rows lack: let it be null")
+        message = f"its column '{required[0]}' is required, but the rows have no value for it: make it nullable"
+        raise CommitFailed(message)
     lacking = [f"{field.name} ({field.type})" for field in schema if field.name not in columns]
     if lacking and not traits.adds_columns:
         message = (
