@@ -15,8 +15,9 @@ import pytest
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as SarifLog
 
 from wirebook.cli.app import run
+from wirebook.cli.documents import write_whole
 from wirebook.cli.sarif import sarif_log
-from wirebook.problems import CODES, Problem
+from wirebook.problems import CODES, Problem, WirebookError
 
 LINT = Path(__file__).resolve().parent.parent / "vectors" / "documents" / "lint.json"
 
@@ -221,3 +222,10 @@ def test_schema_is_printed_or_written(tmp_path: Path, capsys: pytest.CaptureFixt
     assert json.loads(printed)["properties"].keys() >= {"messagegroups", "schemagroups", "endpoints"}
     assert run(["schema", "--output", str(tmp_path / "catalog.schema.json")]) == 0
     assert (tmp_path / "catalog.schema.json").read_text() == printed
+
+
+def test_file_that_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(WirebookError, match=r"unwritable-file: '.*out' cannot be written: Is a directory"):
+        write_whole("text", tmp_path / "out")
+    assert not list(tmp_path.glob(".out*"))

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
@@ -139,10 +140,13 @@ def write_whole(text: str, output: Path | None) -> None:
         target = output.resolve()  # replace the target of a link, not the link
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        Path(name).chmod(mode)
-        Path(name).replace(target)
+        with ExitStack() as on_failure:
+            on_failure.callback(Path(name).unlink)
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            Path(name).chmod(mode)
+            Path(name).replace(target)
+            on_failure.pop_all()
     except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
         message = f"'{output}' cannot be written: {getattr(error, 'strerror', None) or error}"
         raise WirebookError(Problem(code="unwritable-file", message=message, file=str(output))) from None
