@@ -92,11 +92,11 @@ def fill(source: Source, day: Day) -> None:
 
 
 def send_for(source: Source, day: Day, rate: float, seconds: float) -> float:
-    """Send so many messages a second, for so long; returns the rate that was reached."""
+    """Send at a rate, in messages per second, for a time in seconds. Return the rate that was reached."""
     pool = [(source.encode(message), message.definition_xid) for message in islice(day.messages(), POOL)]
     messages, sent, started = cycle(pool), 0, time.monotonic()
     while (elapsed := time.monotonic() - started) < seconds:
-        part = list(islice(messages, int(elapsed * rate) - sent))
+        part = list(islice(messages, min(int(elapsed * rate) - sent, int(rate))))  # a slow source ends in time, too
         source.send(encoded for encoded, _ in part)
         source.sent.update(definition for _, definition in part)
         sent += len(part)
