@@ -245,21 +245,18 @@ def _connection_settings(endpoint: ReceivedEndpoint) -> dict[str, Any]:
     """
     servers, credentials = endpoint.bootstrap_servers().split(","), endpoint.credentials
     protocol, mechanism = security_of(endpoint, servers)
-    login = None, None
+    settings = {
+        "bootstrap.servers": ",".join(map(without_scheme, servers)),
+        PROTOCOL: protocol,
+        "ssl.ca.location": credentials.cafile,
+        "ssl.certificate.location": credentials.certfile,
+        "ssl.key.location": credentials.keyfile,
+    }
     if mechanism is not None:
         if mechanism not in PASSWORD_MECHANISMS:
             place = ("protocoloptions", "authorization")
             message = f"the SASL mechanism '{mechanism}' is not supported by capture"
             raise endpoint.problem("bad-authorization", place, message, PASSWORD_MECHANISMS, mechanism)
-        login = require_login(endpoint, mechanism)
-    settings = {
-        "bootstrap.servers": ",".join(map(without_scheme, servers)),
-        PROTOCOL: protocol,
-        MECHANISM: mechanism,
-        "sasl.username": login[0],
-        "sasl.password": login[1],
-        "ssl.ca.location": credentials.cafile,
-        "ssl.certificate.location": credentials.certfile,
-        "ssl.key.location": credentials.keyfile,
-    }
+        username, password = require_login(endpoint, mechanism)
+        settings |= {MECHANISM: mechanism, "sasl.username": username, "sasl.password": password}
     return {name: value for name, value in settings.items() if value is not None}
