@@ -74,8 +74,8 @@ IcebergNamespaceOption = Annotated[
 StageOption = Annotated[
     int | None,
     typer.Option(
-        help="Write definitions with fewer than N rows per batch to the shared table `staged`. Default: 100 for "
-        "catalogues with many definitions, else 0 (off).",
+        help="Write definitions with fewer than N rows per task to the shared table `staged`. Default: 100 if a task "
+        "would write more than 1,000 such files, else 0 (off).",
         min=0,
         metavar="N",
     ),
