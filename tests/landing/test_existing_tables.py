@@ -238,7 +238,7 @@ def test_table_is_adopted_once_the_settings_name_it(shop: Shop) -> None:
     xid = "/messagegroups/shop.orders/messages/pay"
     for number, tables in ((1, {"tables": {xid: {"name": "sales.{message}ments"}}}), (2, None)):
         [problem] = shop.land(registry(xid), event(xid, number), tables=tables, table_format="delta").problems
-        assert "it was not made by Wirebook. Name it in the settings of tables" in problem.message
+        assert "it was not made by Wirebook. To add rows to it, name it in the table settings" in problem.message
     assert numbers(theirs) == [0]
     named = {"tables": {xid: {"name": "sales.payments"}}}
     assert shop.land(registry(xid), tables=named).recovered == {"sales.payments": 2}

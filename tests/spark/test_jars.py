@@ -69,7 +69,7 @@ def test_error_without_network_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 def test_chosen_folder_must_have_every_jar(tmp_path: Path) -> None:
-    with pytest.raises(WirebookError, match=r"lacks a-1\.jar") as caught:
+    with pytest.raises(WirebookError, match=r"lacks these jars, or has other versions of them: a-1\.jar") as caught:
         class_path([GOOD], tmp_path)
     assert "python -m wirebook.spark.jars" in str(caught.value.problems[0].hint)
 
