@@ -313,7 +313,8 @@ def test_messages_that_the_stream_deleted_stop_the_command(plants: Plants, one_j
     _, err = run(one_java, plants.arguments("--once"), code=2)
     assert "the stream 'PLANTS' was deleted and created again [messages-lost]" in err
     assert "land it in another target" in err
-    assert run(one_java, plants.arguments("--once", "--skip-lost"), code=2)[1] == err
+    _, with_skip_lost = run(one_java, plants.arguments("--once", "--skip-lost"), code=2)
+    assert with_skip_lost.splitlines()[-1] == err.splitlines()[-1]
 
 
 def test_position_of_an_earlier_run(plants: Plants) -> None:
