@@ -531,6 +531,21 @@ def test_streams_that_cannot_be_read_are_refused(plants: Plants) -> None:
         plain.kill()
 
 
+def test_account_without_jetstream_is_named(tmp_path: Path) -> None:
+    users = (
+        "A: {users: [{user: ann, password: secret}]}, B: {jetstream: enabled, users: [{user: bob, password: secret}]}"
+    )
+    (tmp_path / "nats.conf").write_text(f'jetstream {{store_dir: "{tmp_path}/js"}}\naccounts {{{users}}}\n')
+    server = NatsServer("-c", str(tmp_path / "nats.conf"))
+    credentials = Credentials(username="ann", password="secret")
+    servers = NatsServers("/endpoints/e", (f"nats://127.0.0.1:{server.port}",), credentials, "ann", False)
+    try:
+        with pytest.raises(WirebookError, match=r"broker-unreachable: .*JetStream not enabled for account"):
+            find_stream(servers, "plants.>")
+    finally:
+        server.kill()
+
+
 def test_starting_sequences() -> None:
     assert [starting_sequence(text) for text in ("earliest", "latest", "7")] == ["earliest", "latest", "7"]
     for text in ("0", "-1", "first", ""):

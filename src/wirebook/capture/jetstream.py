@@ -132,7 +132,7 @@ def find_stream(servers: NatsServers, subject: str) -> KeptStream:
         message = f"the NATS server at {', '.join(servers.addresses)} does not run JetStream"
         hint = "enable it, or capture the messages with `wirebook capture`"
         raise WirebookError(Problem("not-receivable", message, xid=servers.xid, hint=hint)) from None
-    except ServerAway as error:
+    except (APIError, ServerAway) as error:
         raise WirebookError(Problem("broker-unreachable", f"the NATS server cannot be used: {error}")) from None
     kept = [info for info in infos if info.config.retention == RetentionPolicy.LIMITS]
     if len(infos) == 1 and kept:
@@ -173,7 +173,7 @@ async def read_messages(
                 await inbox.request(consumer, count)
                 for _ in range(count):
                     arrived = await inbox.next()
-                    if arrived.is_state_of_request:
+                    if arrived.ends_request():
                         pending = (await jetstream.consumer_info(stream, consumer.name)).num_pending or 0
                         break
                     delivery, delivered = Msg(control, reply=arrived.reply.decode()).metadata, delivered + 1
@@ -205,7 +205,7 @@ async def _consumer(jetstream: JetStreamContext, stream: str, subject: str, firs
             await jetstream.delete_consumer(stream, consumer.name)
 
 
-class Arrived(NamedTuple):
+class InboxMessage(NamedTuple):
     """A NATS message in an inbox, as it was on the wire: a message of the stream, or the status of a pull request."""
 
     subject: bytes
@@ -213,10 +213,11 @@ class Arrived(NamedTuple):
     data: bytes
     headers: bytes
 
-    @property
-    def is_state_of_request(self) -> bool:
-        """Whether this is the status that there are no more messages, and not a message of the
-        stream. Raises: ServerAway"""
+    def ends_request(self) -> bool:
+        """Return whether this is the status that there are no more messages, and not a message of the stream.
+
+        Raises: ServerAway, for any other status
+        """
         if self.reply:
             return False
         if not NOTHING_THERE.match(self.headers):
@@ -241,7 +242,7 @@ class Inbox:
     def __init__(self, client: UnqueuedClient) -> None:
         self._client = client
         self._subject = client.new_inbox()
-        self._arrived: asyncio.Queue[Arrived] = asyncio.Queue()
+        self._arrived: asyncio.Queue[InboxMessage] = asyncio.Queue()
 
     @classmethod
     async def of(cls, client: UnqueuedClient) -> Inbox:
@@ -251,7 +252,7 @@ class Inbox:
         return inbox
 
     async def _receive(self, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
-        self._arrived.put_nowait(Arrived(bytes(subject), bytes(reply), bytes(data), bytes(headers or b"")))
+        self._arrived.put_nowait(InboxMessage(bytes(subject), bytes(reply), bytes(data), bytes(headers or b"")))
 
     async def request(self, consumer: ConsumerInfo, count: int) -> None:
         """Request the next `count` messages of a consumer."""
@@ -259,7 +260,7 @@ class Inbox:
         place = f"$JS.API.CONSUMER.MSG.NEXT.{consumer.stream_name}.{consumer.name}"
         await self._client.publish(place, json.dumps(request).encode(), self._subject)
 
-    async def next(self) -> Arrived:
+    async def next(self) -> InboxMessage:
         """Wait for the next message in the inbox. Raises: TimeoutError"""
         if self._arrived.empty():  # only then: a timeout costs as much as everything else per message
             return await asyncio.wait_for(self._arrived.get(), IDLE_SECONDS)

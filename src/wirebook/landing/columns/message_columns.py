@@ -124,7 +124,8 @@ class MessageColumns:
         return pc.coalesce(own, self.content_type.text) if self.mode == "binary" else own
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Call `make` once per object and key, and cache the result."""
+        """Call `make` once per object and key, and cache the result. A key begins with what is computed: without it,
+        the arguments of two computations can be equal, as an Arrow type equals its name."""
         if key not in self._made:
             self._made[key] = make()
         value: T = self._made[key]

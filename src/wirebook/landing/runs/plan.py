@@ -38,7 +38,7 @@ MAX_SPLITS = 5000
 MAX_REASON = 200
 """Maximum length of the reason in a ledger entry, in characters."""
 
-OBJECT_CHANGED = "its ETag has changed since it landed: it was replaced or appended to"
+OBJECT_CHANGED = "its ETag differs: it was replaced or appended to"
 
 MIN_TASK = 1 << 20
 """Minimum number of bytes per task: another task for fewer bytes costs more than it saves."""
@@ -175,7 +175,7 @@ def _is_reported(known: LedgerEntry | None, first: FileSplit) -> bool:
 
 def source_changed(file: str, why: str) -> Problem:
     """The problem of a file that does not land because it has changed since it landed."""
-    message = f"'{file}' has changed since it landed, and was skipped: {why}"
+    message = f"'{file}' has changed since it landed and was skipped: {why}"
     hint = "rename the new file, or restore the file that landed"
     return Problem(code="source-changed", file=file, message=message, hint=hint)
 
