@@ -27,6 +27,7 @@ from wirebook.cli.run_output import BatchOutput, print_problems_as
 from wirebook.landing.runs.ledger import LedgerEntry
 from wirebook.landing.runs.plan import incomplete_file
 from wirebook.landing.runs.report import Report
+from wirebook.landing.sources.byte_streams import CODECS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -103,6 +104,27 @@ def test_incomplete_file_is_reported_by_every_run_until_it_is_complete(workspace
     assert (counts(mended), mended.problems) == ((rest, rest, 0, report.landed), [])
     assert (counts(workspace.land()), workspace.land().problems) == ((0, 0, 0, messages + 3), [])
     assert Counter(workspace.places("a")).most_common(1)[0][1] == 1
+
+
+@pytest.mark.parametrize("zeros", [1, 100, 20_000])
+def test_zeros_between_gzip_members_are_skipped(workspace: Workspace, zeros: int) -> None:
+    workspace.write("x", gzip.compress(lines(3)) + bytes(zeros) + gzip.compress(lines(2, 10)) + bytes(zeros))
+    report = workspace.land()
+    assert (counts(report), report.problems) == ((5, 5, 0, 0), [])
+
+
+@pytest.mark.parametrize("before", range(-5, 2))
+def test_skippable_zstd_frame_at_the_end_of_a_piece(workspace: Workspace, before: int) -> None:
+    """zstd files are read in pieces; the magic number of a frame may be divided between two of them."""
+    first = skippable_frame(CODECS["zstd"].piece + before)
+    workspace.write("x", first + skippable_frame(20) + zstandard.compress(lines(3)))
+    report = workspace.land()
+    assert (counts(report), report.problems) == ((3, 3, 0, 0), [])
+
+
+def skippable_frame(size: int) -> bytes:
+    """A frame of zstd without content. Units: `size` is in bytes, with the header."""
+    return b"\x50\x2a\x4d\x18" + (size - 8).to_bytes(4, "little") + bytes(size - 8)
 
 
 def test_unreadable_file_is_reported_by_every_run_until_it_is_readable(

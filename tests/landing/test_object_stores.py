@@ -20,8 +20,10 @@ from wirebook.landing.report.html import write_report
 from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.report.show import first_rows, tables_in
 from wirebook.landing.runs.target import Target
+from wirebook.landing.sources import byte_streams
 from wirebook.landing.stores import records
 from wirebook.landing.stores.locations import is_file_system, location_of
+from wirebook.landing.stores.objects import ObjectReader
 from wirebook.landing.tables.settings import TableOptions, TableSettings
 from wirebook.problems import WirebookError
 
@@ -297,6 +299,26 @@ def test_parquet_object_that_is_replaced_or_deleted_during_the_run_is_not_damage
     assert (report.read, [problem.code for problem in report.problems]) == (0, ["source-changed"] * 2)
     workspace.runner.before = lambda: None
     assert (workspace.land(source).read, workspace.places("b")) == (4, [("f", line) for line in range(1, 5)])
+
+
+def test_compressed_object_that_is_deleted_while_it_is_read_is_not_damaged(
+    workspace: Any, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = location_of(f"{bucket}/raw")
+    lines = b"".join(b'{"protocol":"X","t":"a","n":%d}\n' % i for i in range(5000))
+    (source / "a.gz").write_bytes(gzip.compress(lines))
+    monkeypatch.setattr(byte_streams, "OBJECT_READ_SIZE", 1000)
+    read = ObjectReader.read
+
+    def read_and_delete(self: ObjectReader, size: int | None = -1, /) -> bytes:
+        data = read(self, size)
+        if size == 1000:
+            (source / "a.gz").unlink()
+        return data
+
+    workspace.runner.before = lambda: monkeypatch.setattr(ObjectReader, "read", read_and_delete)
+    report = workspace.land(source)
+    assert (report.dead_lettered, [problem.code for problem in report.problems]) == (0, ["source-changed"])
 
 
 def test_damaged_object_that_is_replaced_by_the_whole_one(workspace: Any, store: str) -> None:

@@ -115,7 +115,7 @@ def _starts_gzip(data: bytes) -> bool:
 
 def _starts_zstd(data: bytes) -> bool:
     """Whether the data begins with a frame or a skippable frame (magic number 184D2A5?, little endian)."""
-    skippable = 0x50 <= data[0] <= 0x5F and data[1:4] == b"\x2a\x4d\x18"
+    skippable = 0x50 <= data[0] <= 0x5F and b"\x2a\x4d\x18".startswith(data[1:4])
     return skippable or data.startswith(b"\x28\xb5\x2f\xfd"[: len(data)])
 
 
@@ -158,14 +158,16 @@ class Inflated:
         decoder: Decoder | None = None
         try:
             for piece in self._pieces():
-                data = piece
-                while data and (decoder or self._is_next(data)):
+                data = piece if decoder else self._next_member(piece)
+                while data:
                     decoder = decoder or self._codec.decoder()
                     yield decoder.decompress(data)
-                    data, decoder = (decoder.unused_data, None) if decoder.eof else (b"", decoder)
+                    if not decoder.eof:
+                        break
+                    data, decoder = self._next_member(decoder.unused_data), None
                 if self.problem:
                     return
-        except ObjectChanged:
+        except (FileNotFoundError, ObjectChanged):
             raise
         except (self._codec.error, OSError) as error:
             self.problem = f"{error} (near byte {self.position})"
@@ -173,13 +175,13 @@ class Inflated:
         if decoder:
             self.problem = f"the compressed data is truncated at byte {self.position}"
 
-    def _is_next(self, data: bytes) -> bool:
-        """Whether another member follows. Zero padding is ignored; anything else is damage."""
-        if self._codec.starts(data):
-            return True
-        if data.strip(b"\0"):
+    def _next_member(self, data: bytes) -> bytes:
+        """The data from the next member on. Zero padding before it is skipped; anything else is damage."""
+        data = data.lstrip(b"\0")
+        if data and not self._codec.starts(data):
             self.problem = f"unknown data after the compressed data (before byte {self.position})"
-        return False
+            return b""
+        return data
 
     def _pieces(self) -> Iterator[bytes]:
         size = OBJECT_READ_SIZE if isinstance(self._file, ObjectReader) else READ_SIZE

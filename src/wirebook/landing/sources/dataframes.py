@@ -14,6 +14,7 @@ Spec: docs/how-to/dataframes.md; docs/capture-format.md
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -145,9 +146,10 @@ def missing_topic(
 
 
 def _check_single(available: Sequence[str], used: Sequence[str]) -> None:
-    if repeated := [name for name in used if available.count(name) > 1]:
+    count = Counter(name.casefold() for name in available)
+    if repeated := [name for name in used if count[name.casefold()] > 1]:
         message = f"the DataFrame has several columns of the name {_quoted(repeated)}"
-        hint = "drop all but one of them, or rename them"
+        hint = "drop all but one of them, or rename them; names that differ only in case are the same"
         raise WirebookError(Problem("frame-columns", message, actual=list(available), hint=hint))
 
 
