@@ -27,6 +27,7 @@ from wirebook.cli.run_output import BatchOutput, print_problems_as
 from wirebook.landing.runs.ledger import LedgerEntry
 from wirebook.landing.runs.plan import incomplete_file
 from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.settings import CommittedBatch
 from wirebook.landing.sources.byte_streams import CODECS
 
 ROOT = Path(__file__).parents[2]
@@ -210,6 +211,19 @@ def test_copies_of_incomplete_files_are_reported(workspace: Workspace) -> None:
     workspace.write("c", cut)
     assert [problem.file for problem in workspace.land().problems] == ["a", "b", "c"]
     assert len(workspace.rows("dead_letters")) == 1
+
+
+def test_stopped_run_reports_the_files_that_it_has_reached(workspace: Workspace) -> None:
+    for number in range(4):
+        workspace.write(f"{number}", lines(3, 10 * number))
+    workspace.write("0.gz", half(gzip.compress(random_lines(200))))
+    batches: list[CommittedBatch] = []
+    stopped = workspace.land(batch_bytes=1, on_batch=batches.append, is_stopping=lambda: len(batches) == 2)
+    assert [problem.file for problem in stopped.problems] == ["0.gz"]
+    assert (stopped.files, stopped.batches, len(batches)) == (2, 2, 2)
+    rest = workspace.land()
+    assert (rest.files, rest.landed, rest.skipped_files) == (3, 9, 2)
+    assert rest.problems == stopped.problems
 
 
 def test_incomplete_file_that_changes_is_one_error(workspace: Workspace) -> None:

@@ -59,10 +59,6 @@ class FollowJob:
     options: LandOptions = field(default_factory=LandOptions)
 
 
-class _PassStopped(Exception):
-    """Ends a pass after a batch, because a stop was requested."""
-
-
 def follow(
     job: FollowJob,
     live: LiveCatalog,
@@ -91,18 +87,15 @@ def follow(
     def landed(batch: CommittedBatch) -> None:
         total.include(batch.report)
         on_batch(batch)
-        if stop.is_set():
-            raise _PassStopped
 
     while True:
         started = time.monotonic()
         if (newest := live.refresh()) is not catalog:
             catalog, catalogue = newest, catalogue_of(newest)
         settings = run_settings(catalog, runner, LandOptions(**job.options, on_batch=landed))
+        settings.is_stopping = stop.is_set
         try:
             report = land_files(settings, job.source, catalogue, target, scans)
-        except _PassStopped:
-            break
         except WirebookError as error:
             if not is_transient(error) or not passes:
                 raise

@@ -89,7 +89,8 @@ def _landed_scans(files: Iterable[SourceFile], ledger: Ledger) -> Iterator[tuple
 
 
 def _land_batches(run: Run, plan: Plan) -> Ledger:
-    """Land the planned files batch by batch, and return the resulting ledger."""
+    """Land the planned files batch by batch, and return the resulting ledger. If the run is stopped, the files that it
+    has not reached are removed from the plan."""
     batches = FileBatches(run, {planned.scan.file.name: planned.scan for planned in plan.files})
     unread = Counter({planned.scan.file.name: len(planned.splits) for planned in plan.files})
     weight = sum(split.weight for planned in plan.files for split in planned.splits)
@@ -104,6 +105,9 @@ def _land_batches(run: Run, plan: Plan) -> Ledger:
             tasks = make_tasks(splits, run.settings.runner.parallelism)
             entries = [entry for entry in planned_batch.entries if entry.file not in batches.stopped]
             batches.land(RunningBatch.begin(run, tasks, entries))
+        if run.settings.is_stopping():
+            plan.files = [planned for planned in plan.files if unread[planned.scan.file.name] < len(planned.splits)]
+            break
     return batches.ledger
 
 

@@ -91,7 +91,8 @@ class RunSettings:
     `iceberg_catalog` is set, else Delta in a store and Parquet in a folder. `stage_below` is as in `StagingPolicy`. If
     `table_settings` is None, those of the target apply. `iceberg_catalog` is a name in PyIceberg's configuration; None
     means the catalogue of the target. `deduplicate` is the time window in which repeats are found; None turns the
-    search off. `on_batch` is called after each batch, except in a dry run.
+    search off. `on_batch` is called after each batch, except in a dry run. `is_stopping` returns whether the run must
+    end after the current batch; the next run lands the rest.
     """
 
     runner: Runner
@@ -109,3 +110,4 @@ class RunSettings:
     sizes: Sizes = DEFAULT_SIZES
     progress: ProgressListener | None = None
     on_batch: Callable[[CommittedBatch], None] | None = None
+    is_stopping: Callable[[], bool] = lambda: False
