@@ -1,4 +1,4 @@
-"""Keep Python's cyclic garbage collector from visiting many objects that stay alive."""
+"""Keep Python's cyclic garbage collector from repeatedly traversing many objects that stay alive."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Final
 
 YOUNG_OBJECTS: Final = 50_000
-"""The number of new objects after which the collector of a landing runs; Python's default is 700."""
+"""Number of new objects after which the collector runs while landing; Python's default is 700."""
 
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Disable the cyclic garbage collector while many objects are created that all stay alive."""
+    """Disable the cyclic garbage collector while the caller creates many objects that all stay alive."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -24,17 +24,20 @@ def without_collector() -> Iterator[None]:
 
 
 def collect_seldom() -> None:
-    """Let the collector run after more new objects than by default: a catalogue is a million objects, which it would
-    visit several times while they are made. Only for processes that belong to the program and end with their work:
-    what waits for the collector, such as DataFrames, takes memory of Java, too."""
+    """Run the collector less often than by default.
+
+    A catalogue consists of a million objects, which the collector would otherwise traverse several times while they
+    are created. Call this only in processes that belong to the program and exit when their work is done: uncollected
+    objects, such as DataFrames, also occupy memory in the JVM.
+    """
     gc.set_threshold(YOUNG_OBJECTS)
 
 
 def freeze(*, after_collecting: bool) -> None:
-    """Exempt all objects of the process from the collector, which otherwise visits each of them time and again.
+    """Exempt all current objects of the process from the collector, which would otherwise traverse them repeatedly.
 
-    Only for processes that belong to the program. Objects that were frozen and have become garbage are freed first if
-    `after_collecting`, at the cost of a visit to each object.
+    Call this only in processes that belong to the program. With `after_collecting`, formerly frozen objects that have
+    become garbage are freed first, at the cost of one traversal of all objects.
     """
     if after_collecting:
         gc.unfreeze()

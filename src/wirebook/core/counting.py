@@ -1,4 +1,4 @@
-"""Numbers with nouns, for messages."""
+"""Format counts with their nouns, for messages."""
 
 from __future__ import annotations
 

@@ -24,14 +24,14 @@ INDEX: Final = re.compile(r"\[(?:(\d+)|(\*))\]")
 
 @dataclass(frozen=True, slots=True)
 class PathMember:
-    """A step to the member of that name."""
+    """A step to the member with the given name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A step to an item of an array, counted from 0."""
+    """A step to an item of an array; indexes start at 0."""
 
     index: int
 
@@ -53,7 +53,7 @@ DotPath = tuple[Step, ...]
 
 
 class BadPath(ValueError):
-    """Text that is not a valid path; the message names the position, counted from 1."""
+    """The text is not a valid path; the message contains the position of the error, counted from 1."""
 
     def __init__(self, why: str, position: int) -> None:
         super().__init__(f"{why} at position {position}")
@@ -93,7 +93,10 @@ def format_dotpath(path: DotPath) -> str:
 
 
 def below(path: str, name: str) -> str:
-    """Return the path of the member `name` of the value at `path`; names that contain dots are put in brackets."""
+    """Return the path of the member `name` of the value at `path`.
+
+    A name that is not valid without quotes, such as one with a dot, is put in brackets.
+    """
     return path + _member(name)
 
 
@@ -121,7 +124,7 @@ def values_at(value: Any, path: DotPath) -> Iterator[Any]:
 
 
 def members_at(value: Any, step: Step) -> Iterable[tuple[str | int, Any]]:
-    """Return the members or items that one step leads to, with their names or indexes."""
+    """Return the members or items that match one step, with their names or indexes."""
     if isinstance(value, Mapping):
         if isinstance(step, PathMember):
             return ((step.name, value[step.name]),) if step.name in value else ()

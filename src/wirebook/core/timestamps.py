@@ -1,4 +1,4 @@
-"""Timestamps in one form, so that equal times are equal texts.
+"""Normalize timestamps, so that equal times are equal strings.
 
 Spec: core/spec.md#data-types.
 """
@@ -15,7 +15,7 @@ TIMESTAMP_IN_WORDS: Final = "a timestamp of RFC 3339, for example 2030-12-19T06:
 
 
 def normal_timestamp(text: str) -> str | None:
-    """Return a timestamp in UTC with at most nine digits of a second, without trailing zeros; None for any other text.
+    """Return the timestamp in UTC with at most nine fractional digits and no trailing zeros; None for any other text.
 
     The format is RFC 3339, except that the core specification only recommends an offset: a time without one is UTC.
     """
@@ -27,7 +27,7 @@ def _normal_timestamp(text: str) -> str | None:
     if not match:
         return None
     year, rest, fraction, zone = match.groups()
-    # Python has no year 0; the calendar repeats after 400 years, so each year is parsed as one of 2000-2399.
+    # Python has no year 0. The calendar repeats every 400 years, so each year is mapped to one of 2000-2399.
     shift = 2000 + int(year) % 400 - int(year)
     is_utc = zone is None or zone in "Zz"
     try:
@@ -44,4 +44,6 @@ def _normal_timestamp(text: str) -> str | None:
 
 
 USUAL: Final = len("2026-01-01T00:00:00.123456789+00:00")
-_remembered_timestamp: Final = lru_cache(maxsize=1024)(_normal_timestamp)  # all entities of a request have its time
+"""Maximum length of timestamps that are cached."""
+
+_remembered_timestamp: Final = lru_cache(maxsize=1024)(_normal_timestamp)  # all entities of a request share one time

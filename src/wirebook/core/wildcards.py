@@ -27,5 +27,5 @@ def matches_wildcard(text: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _literals(pattern: str) -> list[str]:
-    """Return the texts between the wildcards of a pattern."""
+    """Return the literal texts between the wildcards of a pattern."""
     return [literal.replace("\0", "*") for literal in pattern.replace("\\*", "\0").split("*")]

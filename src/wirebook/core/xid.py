@@ -15,7 +15,7 @@ from wirebook.core.names import GROUP_TYPES, is_identifier
 
 @dataclass(frozen=True, slots=True)
 class Xid:
-    """The parts of an XID; parts that it does not have are None.
+    """The parts of an XID; absent parts are None.
 
     Shape: `tail` is ``meta``, ``versions`` or None; `version` is set with ``versions`` only.
     """

@@ -1,1 +1,1 @@
-"""Reads: request flags, filters, sort order, `inline`, and entities rendered as JSON."""
+"""Read requests: flags, filters, sort order, `inline`, and rendering entities as JSON."""

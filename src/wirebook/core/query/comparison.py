@@ -1,6 +1,6 @@
-"""How values compare in filters and sorts: by the type of the attribute, strings without case, timestamps by time.
+"""Compare values in filters and sorts: by attribute type, strings case-insensitively, timestamps by time.
 
-The order is the same on every database: strings compare by their `fold`, code point by code point.
+The order is the same on every database: strings compare by the code points of their `fold`.
 
 Spec: core/spec.md#filter-flag; core/spec.md#sort-flag.
 """
@@ -20,16 +20,16 @@ NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 
 
 def fold(text: str) -> str:
-    """Return the text to compare: equal for spellings that differ only in case or Unicode normal form."""
+    """Return the comparison key of a text: equal for texts that differ only in case or Unicode normal form."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def comparable(value: Any, type_: str | None) -> tuple[int, Any] | None:
-    """Return a scalar as it is ordered: its kind, then its value. None for null, objects and arrays.
+    """Return the sort key of a scalar: its kind, then its value. Return None for null, objects and arrays.
 
-    `type_` is the attribute's type in the model, if it has one.
+    `type_` is the attribute's type if the model defines it.
     """
     if isinstance(value, bool):
         return 0, value
@@ -43,7 +43,10 @@ def comparable(value: Any, type_: str | None) -> tuple[int, Any] | None:
 
 
 def read_operand(text: str, like: Any, type_: str | None) -> tuple[int, Any] | None:
-    """Return the operand of an expression as a value of the same kind as `like`; None if it is not of that kind."""
+    """Return the sort key of an expression's operand `text`, read as a value of the same kind as `like`.
+
+    Return None if the text is not a value of that kind.
+    """
     if isinstance(like, bool):
         return (0, text == "true") if text in ("true", "false") else None
     if isinstance(like, (int, float)):

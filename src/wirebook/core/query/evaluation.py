@@ -1,9 +1,10 @@
-"""Evaluate a filter: which entities a response contains.
+"""Evaluate a filter: select the entities that a response contains.
 
 An expression that holds for an entity also holds for everything below it. A response contains the lowest entities for
-which all expressions of one term hold, and everything above them. A term whose expressions are on one line of levels is
-therefore evaluated from the target down: on each level, the entities for which its expressions hold, below those that
-remained on the level above. What remains on the last level is in the response, with everything above and below it.
+which all expressions of one term hold, and everything above them. A term whose levels are nested in each other is
+therefore evaluated from the target down: on each level, it selects the entities for which its expressions hold, among
+those below the entities selected on the level above. The response contains the entities selected on the last level,
+and everything above and below them.
 
 Spec: core/spec.md#filter-flag.
 """
@@ -27,8 +28,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of the filter below the target: `index` is its position in the filter, `steps` lead down from level to
-    level.
+    """The part of a filter term below the target.
+
+    Shape: `index` is the position of the term in the filter, `steps` go from the top down.
     """
 
     index: int
@@ -37,10 +39,11 @@ class Term:
 
 @dataclass(slots=True)
 class FilterResult:
-    """The entities that a filter leaves.
+    """The entities that a filter selects.
 
-    Shape: `left`: by level, the keys of the remaining entities by the key of their parent. `whole`: entities of which
-    everything remains. `passed`: by term and level, the entities for which its expressions hold so far.
+    Shape: `left`: by level, the keys of the selected entities by the key of their parent. `whole`: by level, the keys
+    of entities that are selected with everything below them. `passed`: by term and level, the keys of the entities for
+    which the term's expressions down to that level hold.
     """
 
     filter: Filter
@@ -50,23 +53,24 @@ class FilterResult:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing remains."""
+        """Whether no entity is selected."""
         return not self.left and not self.whole
 
     def has(self, level: Level, key: int, parent: int) -> bool:
-        """Return whether an entity remains."""
+        """Return whether an entity is selected."""
         if parent in self.whole.get(level[:-1], ()):
             self.whole.setdefault(level, set()).add(key)
             return True
         return key in self.left.get(level, {}).get(parent, ())
 
     def count(self, level: Level, parent: int, every: int) -> int:
-        """Return how many entities of a level remain below a parent that has `every` of them."""
+        """Return how many entities of a level are selected below a parent that has `every` of them in total."""
         return every if parent in self.whole.get(level[:-1], ()) else len(self.left.get(level, {}).get(parent, ()))
 
     def add(self, index: int, level: Level, parents: Sequence[int], keys: set[int]) -> None:
-        """Add entities that a term leaves, with everything below them. `parents` are the keys above, from the target
-        down.
+        """Add entities that a term selects, with everything below them.
+
+        `parents` are the keys of the entities above, from the target down.
         """
         self._leave(index, level, parents[-1], keys)
         for up, (parent, key) in enumerate(zip(parents[-2::-1], parents[:0:-1], strict=True), 1):
@@ -79,9 +83,7 @@ class FilterResult:
         self.passed.setdefault((index, level), set()).update(keys)
 
     def residual(self, level: Level, collection: str, parent: int) -> list[str]:
-        """Return the filter for the URL of a collection below an entity; an empty list means that everything
-        remains.
-        """
+        """Return the terms of the filter for the URL of a collection below an entity; none if it needs no filter."""
         if parent in self.whole.get(level, ()):
             return []
         inner = (*level, collection)
@@ -95,13 +97,13 @@ class FilterResult:
         return list(dict.fromkeys(texts))
 
     def _has_passed(self, index: int, level: Level, key: int) -> bool:
-        """Return whether the expressions of a term on an entity's level and above hold for it."""
+        """Return whether a term's expressions on the level of an entity and above hold for the entity."""
         about = [expression.level for expression in self.filter[index] if len(expression.level) <= len(level)]
         return not about or key in self.passed.get((index, level), ())
 
 
 class FilterEvaluation:
-    """The evaluation of a filter for a target or what is below it.
+    """The evaluation of a filter for a target and the entities below it.
 
     `level` and `key` are those of the target entity; for a collection, those of the entity that contains it. `terms`
     are the terms that remain to be evaluated after `enter`.
@@ -134,8 +136,9 @@ def holds(expression: Expression, entity: Mapping[str, Any], meta: Mapping[str, 
 
 
 def _steps(expressions: Iterable[Expression]) -> tuple[Step, ...]:
-    """Return the steps of expressions from the top down; none if they are not on one line, since no entity is below
-    all.
+    """Return the steps of expressions from the top down.
+
+    There are none if the levels are not nested in each other, since no entity is then below all of them.
     """
     by_level: dict[Level, list[Expression]] = {}
     for expression in expressions:

@@ -40,7 +40,7 @@ NOTHING: Final = "excludeall"
 COMPLEX: Final = ("object", "map", "array")
 ENDS: Final = ("", "url", "count")
 MAX_EXPRESSIONS: Final = 256
-"""Maximum number of expressions in a request: SQLite nests conditions up to 1000 deep."""
+"""Maximum number of expressions in a request: SQLite limits the depth of nested conditions to 1000."""
 
 Level = tuple[str, ...]
 """The plural names down to an entity type: () is the Registry, ("dirs", "files", "versions") are Versions."""
@@ -48,13 +48,13 @@ Level = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One condition. `op` "" requires any value, "null" requires none.
+    """One condition. `op` "" requires any value, "null" requires that there is none.
 
-    Shape: `meta`: the attribute belongs to the meta; `type` is its type, if the model defines one. An expression that
-    is not `known` is about an attribute that only responses have, and never holds. `is_pattern`: `value` contains a
-    wildcard and escaped asterisks; otherwise it is literal. `condition` is operator and value as they were sent.
-    `attributes` are those of the entity if `path` leads to attributes of several types (`*`, `object.*`); each value
-    compares by its own.
+    Shape: `meta`: the attribute belongs to the meta; `type` is its type, if the model defines one. `known` is false for
+    attributes that only responses have; such an expression never holds. `is_pattern`: `value` contains a wildcard and
+    possibly escaped asterisks; otherwise it is literal. `condition` is the operator and value as sent. `attributes` are
+    those of the entity if `path` may match attributes of several types (`*`, `object.*`); each value compares by its
+    own type.
     """
 
     level: Level
@@ -69,7 +69,7 @@ class Expression:
     attributes: Attributes | None = field(default=None, repr=False, compare=False)
 
     def holds(self, entity: Mapping[str, Any]) -> bool:
-        """Return whether it holds for an entity of its level; for an expression with `meta`, pass the meta."""
+        """Return whether the expression holds for an entity of its level; if `meta` is set, `entity` is the meta."""
         if not self.known:
             return False
         if self.attributes is not None:
@@ -85,7 +85,7 @@ class Expression:
         return any(self._relates(*value) for value in values)
 
     def text_below(self, depth: int) -> str:
-        """Return the expression as it is sent to a collection or an entity whose level has `depth` names."""
+        """Return the text of the expression relative to a collection or an entity whose level has `depth` names."""
         names = [*self.level[depth:], *(["meta"] if self.meta else []), format_dotpath(self.path)]
         return ".".join(names) + self.condition
 
@@ -107,7 +107,7 @@ class Expression:
 
 
 Filter = tuple[tuple[Expression, ...], ...]
-"""The terms of a filter, one of which must hold, each with all its expressions."""
+"""The terms of a filter. At least one term must hold; a term holds if all its expressions do."""
 
 
 def _typed_values(
@@ -123,7 +123,7 @@ def _typed_values(
 
 
 def _definition_in(definition: Attributes | Attribute | None, name: str | int) -> Attribute | None:
-    """Return the definition of a member, an entry or an item of a value with that definition."""
+    """Return the definition of a member, an entry or an item, given the definition of the value that contains it."""
     if isinstance(definition, Attribute):
         if definition.type != "object":
             return definition.item
@@ -134,7 +134,8 @@ def _definition_in(definition: Attributes | Attribute | None, name: str | int) -
 def find_definition(attributes: Attributes, name: str) -> Attribute | None:
     """Return the definition of an attribute by name.
 
-    If it is not defined directly, use the definition in `ifvalues` if all of them have one type, else the one of ``*``.
+    If it is not defined directly, return its definition in `ifvalues`, or None if several there differ in type.
+    Without any, return the definition of ``*``.
     """
     if name in attributes:
         return attributes[name]
@@ -156,7 +157,7 @@ def _conditional_definitions(attributes: Attributes, name: str) -> Iterator[Attr
 
 
 def parse_filter(parameters: Sequence[str], target: RequestTarget, model: Model) -> Filter | None:
-    """Return the filter of a request; None if it has none, () if it excludes everything.
+    """Return the filter of a request: None if there is no filter, () if it excludes everything.
 
     Raises: bad_filter
     """
@@ -205,14 +206,14 @@ def _expression(text: str, target: RequestTarget, model: Model) -> Expression:
 
 
 def level_of(target: RequestTarget) -> Level:
-    """Return the level at which filter paths start."""
+    """Return the level to which filter paths are relative."""
     names = [target.group_type.plural] if target.group_type else []
     names += [target.type.plural] if target.type else []
     return tuple(names) + (("versions",) if target.kind in ("versions", "version") else ())
 
 
 def _at_its_level(expression: Expression, target: RequestTarget, model: Model) -> Expression:
-    """Return the expression at its level: leading names of collections are stepped over."""
+    """Return the expression with the leading collection names moved from its path to its level."""
     level, path, meta = level_of(target), expression.path, target.kind == "meta"
     path = folded(path)
     while len(path) > 1 and isinstance(path[0], PathMember) and path[0].name in collections(level, model) and not meta:
@@ -224,7 +225,7 @@ def _at_its_level(expression: Expression, target: RequestTarget, model: Model) -
     attributes = attributes_of(level, model, meta=meta)
     if known:
         type_ = type_at(attributes, path)
-    else:  # nested collections and the meta have no value to compare
+    else:  # the type map makes a comparison with nested collections or the meta an error
         is_nested = len(path) == 1 and (name in collections(level, model) or name == "meta")
         type_ = "map" if is_nested else None
     several = attributes if type_ is None and ANY_MEMBER in path else None
@@ -232,7 +233,7 @@ def _at_its_level(expression: Expression, target: RequestTarget, model: Model) -
 
 
 def collections(level: Level, model: Model) -> Iterable[str]:
-    """Return the plural names of the collections in the entities of a level."""
+    """Return the plural names of the collections that entities of a level contain."""
     if not level:
         return model.groups
     if len(level) == 1:
@@ -255,13 +256,13 @@ def attributes_of(level: Level, model: Model, *, meta: bool = False) -> Attribut
 
 
 def may_have(attributes: Attributes, name: str) -> bool:
-    """Return whether an entity with these attributes may have one of that name, possibly by `ifvalues`."""
+    """Return whether an entity with these attributes may have an attribute `name`, possibly defined by `ifvalues`."""
     brought = (siblings for attribute in attributes.values() for siblings in attribute.ifvalues.values())
     return name in attributes or "*" in attributes or any(may_have(siblings, name) for siblings in brought)
 
 
 def response_only_members(level: Level, model: Model, *, meta: bool) -> set[str]:
-    """Return the names of members that only responses have, and that filters cannot use."""
+    """Return the names of members that exist only in responses; filters cannot use them."""
     if meta:
         return {"self", "shortself", "defaultversionurl"}
     _, resource = types_at(level, model)
@@ -276,9 +277,7 @@ def response_only_members(level: Level, model: Model, *, meta: bool) -> set[str]
 
 
 def folded(path: DotPath) -> DotPath:
-    """Return the path with its first name in lower case: names of attributes are, and filters may spell them
-    otherwise.
-    """
+    """Return the path with its first name in lower case, as attribute names are; requests may use any case."""
     first = path[0]
     return (PathMember(first.name.lower()), *path[1:]) if isinstance(first, PathMember) else path
 

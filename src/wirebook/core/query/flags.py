@@ -1,4 +1,4 @@
-"""Parse the flags of a request: query parameters that the registry offers.
+"""Parse the flags of a request: the query parameters that the registry offers.
 
 Spec: core/http.md#request-flags--query-parameters; core/spec.md#request-flags.
 """
@@ -30,7 +30,7 @@ from wirebook.problems.xregistry import refused
 
 Query = Mapping[str, Sequence[str]]
 WRITE_ONLY: Final = frozenset({"epoch", "ignore", "setdefaultversionid"})
-"""Flags without effect on the response to a GET."""
+"""Flags that have no effect on the response to a GET."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,10 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The parsed flags. `filter` None: no filter; (): everything is excluded. `default` is setdefaultversionid ("" if
-    absent); `epoch` is the flag of a DELETE.
+    """The parsed flags of a request.
+
+    Shape: `filter` is None without a filter, () if everything is excluded. `default` is the value of
+    setdefaultversionid, "" if absent. `epoch` is set for a DELETE only.
     """
 
     inline: Inline
@@ -98,9 +100,9 @@ def parse_flags(
 
 
 def _specversion(offered: Query, target: RequestTarget, method: str, capabilities: Mapping[str, Any]) -> str:
-    """Return the specversion of the response. A patch number is ignored, a suffix is not.
+    """Return the specversion of the response. The patch number is ignored in comparisons, a suffix is not.
 
-    Former specversions apply to responses with metadata only. Raises: unsupported_specversion
+    A former specversion is allowed for GET and HEAD responses with metadata only. Raises: unsupported_specversion
     """
     sent = (offered.get("specversion") or ("",))[0]
     known = capabilities["specversions"]

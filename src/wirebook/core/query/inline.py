@@ -23,7 +23,7 @@ SPECIAL: Final = ("capabilities", "model", "modelsource")
 
 @dataclass(slots=True)
 class Inline:
-    """A tree of the names to inline. `everything`: inline everything below."""
+    """A tree of the names to inline. `everything`: inline everything below, except for `SPECIAL`."""
 
     everything: bool = False
     names: dict[str, Inline] = field(default_factory=dict)
@@ -40,11 +40,11 @@ class Inline:
         return not (self.everything or self.names)
 
     def mentions(self, names: Collection[str]) -> bool:
-        """Return whether one of those names is inlined anywhere."""
+        """Return whether one of these names is inlined at any level."""
         return self.everything or any(name in names or below.mentions(names) for name, below in self.names.items())
 
     def add(self, names: Sequence[str], *, everything: bool) -> None:
-        """Add a path of names; `everything`: and everything below it."""
+        """Add a path of names and, with `everything`, everything below it."""
         tree = self
         for name in names:
             tree = tree.names.setdefault(name, Inline())
@@ -56,9 +56,7 @@ NOTHING: Final = Inline()
 
 
 def list_items(parameters: Sequence[str]) -> list[str]:
-    """Return the items of a flag that is a list, separated by commas or in repeated flags; ``*`` for a flag without
-    items.
-    """
+    """Return the items of a list flag, which may be comma-separated and repeated; ``*`` for a flag without items."""
     return [
         item
         for parameter in parameters
@@ -69,7 +67,7 @@ def list_items(parameters: Sequence[str]) -> list[str]:
 def parse_inline(
     parameters: Sequence[str] | None, target: RequestTarget, model: Model, *, everything: bool = False
 ) -> Inline:
-    """Return the tree of a request below its target; for a collection, below one of its entities.
+    """Return the tree of names to inline below the target or, for a collection, below each of its entities.
 
     Raises: bad_inline, inline_noninlineable
     """
@@ -96,8 +94,9 @@ def _parse_path(text: str, target: RequestTarget) -> tuple[list[str], bool]:
 
 
 def _check_path(text: str, names: list[str], target: RequestTarget, model: Model, *, is_star: bool) -> None:
-    """Check that all names but the last, or all before a ``*``, are collections. Raises: bad_inline,
-    inline_noninlineable
+    """Check that all names before the last name or ``*`` are collections, and that the last can be inlined.
+
+    Raises: bad_inline, inline_noninlineable
     """
     level, in_meta = level_of(target), target.kind == "meta"
     for i, name in enumerate(names):
@@ -112,7 +111,7 @@ def _check_path(text: str, names: list[str], target: RequestTarget, model: Model
 
 
 def _inlineable(level: Level, model: Model) -> tuple[str, ...]:
-    """Return the attributes of an entity that can be inlined besides its collections."""
+    """Return the attributes of an entity, other than collections, that can be inlined."""
     _, resource = types_at(level, model)
     if not level:
         return SPECIAL

@@ -3,7 +3,7 @@
     short  = "/.g/" token / "/.r/" token [ "/meta" / "/versions/" id ]
     token  = 4*4digit 1*12digit        ; a checksum of the xid, which detects reused keys, and the key
 
-Digits are base 36. A path that is shorter than its short form is used as it is.
+Digits are base 36. An xid that is no longer than its short path is used unchanged.
 
 Spec: core/spec.md#shortself-attribute.
 """
@@ -20,8 +20,10 @@ SHORT: Final = re.compile(r"/\.([gr])/([0-9a-z]{4})([0-9a-z]{1,12})(\$details|/.
 
 
 class Short(NamedTuple):
-    """A parsed short path: its kind, the checksum of the xid, the key of the Group or Resource, and the rest of the
-    path.
+    """A parsed short path.
+
+    Shape: `check` is the checksum of the xid of the Group or Resource, `key` its row key, `rest` the path after the
+    token.
     """
 
     is_group: bool
@@ -31,7 +33,7 @@ class Short(NamedTuple):
 
 
 def short_path(xid: str, key: int) -> str:
-    """Return the shortest path of an entity. `key` is the row of its Resource or, if it is a Group, of the Group."""
+    """Return the shortest path of an entity. `key` is the row key of the Group or Resource that it is or belongs to."""
     _, *parts = xid.split("/")
     owner, rest = parts[:4], parts[4:]
     kind = "g" if len(owner) == 2 else "r"

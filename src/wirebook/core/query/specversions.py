@@ -1,4 +1,4 @@
-"""Responses in a former specversion: attributes under their former names.
+"""Rename attributes for responses in a former specversion.
 
 Spec: docs/registry.md#older-texts.
 """
@@ -27,9 +27,9 @@ def older_names(specversion: str, type_: ResourceType) -> Mapping[str, str]:
 
 
 def rename_attributes(specversion: str, text: str, type_: ResourceType) -> str:
-    """Return members of a Version, as JSON without braces, under their names in a specversion.
+    """Rename the members of a Version, as JSON without braces, to their names in a specversion.
 
-    An extension with the former name of an attribute is omitted, since it could not be told apart from the attribute.
+    An extension that has the former name of an attribute is omitted, since the two would be indistinguishable.
     """
     if specversion not in VERSIONS:
         return text

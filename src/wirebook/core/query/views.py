@@ -1,4 +1,4 @@
-"""Render entities and collections as JSON from ordered rows, piece by piece.
+"""Render entities and collections from ordered rows as chunks of JSON.
 
 Spec: core/spec.md#json-serialization; core/spec.md#doc-flag; core/http.md#self-attribute.
 """
@@ -33,7 +33,7 @@ NOT_IN_DOC: Final = (
     "compatibilityvalidated",
     "compatibilityvalidatedreason",
 )
-"""Attributes that document view omits."""
+"""Attributes that the document view omits."""
 
 
 IN_QUERY: Final = "!'()*,/:;=?@~"
@@ -41,16 +41,16 @@ IN_QUERY: Final = "!'()*,/:;=?@~"
 
 
 _quoted: Final[Callable[[str], str]] = encode_basestring
-"""Returns a string as JSON, as ``json.dumps`` writes it."""
+"""Returns a string as JSON, like ``json.dumps`` with ``ensure_ascii=False``."""
 
 
 @dataclass(slots=True)
 class EntityRenderer:
     """Renders entities as JSON.
 
-    `base` is the Registry's URL without a trailing slash; `root` the xid (or path of a collection) of the response, to
-    which pointers in document view are relative. `rows` opens a cursor per level; `root_level` is the level of `root`.
-    `specversion` selects the names of attributes.
+    `base` is the Registry's URL without a trailing slash. `root` is the xid or collection path of the response;
+    pointers in the document view are relative to it. `root_level` is the level of `root`. `rows` opens one cursor per
+    level. `specversion` selects the names of attributes.
     """
 
     model: Model
@@ -69,7 +69,7 @@ class EntityRenderer:
     # -- URLs -----------------------------------------------------------------------------------------------------
 
     def url(self, xid: str, *, details: bool = False, inside: bool = True) -> str:
-        """Return the URL of an entity; in document view a pointer, if the entity is `inside` the response."""
+        """Return the URL of an entity; in the document view, a pointer if the entity is `inside` the response."""
         if self.doc and inside:
             below = xid[len(self.root) :] if self.root != "/" else xid
             return "#/" + "/".join(escape(part) for part in below.strip("/").split("/"))
@@ -80,9 +80,9 @@ class EntityRenderer:
     def registry(
         self, members: Members, counts: Mapping[str, int], special: Mapping[str, Any], *, bare: bool = False
     ) -> Iterator[str]:
-        """Yield the Registry. `special` are capabilities, model and model source, shown if they are inlined.
+        """Yield the Registry. `special` contains capabilities, model and model source, rendered if they are inlined.
 
-        `bare`: its collections only (flag `collections`).
+        `bare`: render its collections only (flag `collections`).
         """
         yield "{"
         if not bare:
@@ -98,7 +98,7 @@ class EntityRenderer:
         yield "}"
 
     def group(self, row: GroupRow, type_: GroupType, *, bare: bool = False) -> Iterator[str]:
-        """Yield a Group. `bare`: its collections only (flag `collections`)."""
+        """Yield a Group. `bare`: render its collections only (flag `collections`)."""
         xid = f"/{type_.plural}/{row.id}"
         head = "" if bare else self._head(type_.id_name, row, xid, self.url(xid)) + _comma(row.text)
         yield "{" + head
@@ -111,7 +111,7 @@ class EntityRenderer:
         yield "}"
 
     def resource(self, row: ResourceRow, group: GroupType, type_: ResourceType, group_xid: str) -> Iterator[str]:
-        """Yield a Resource: its default Version with the Resource's ids, then its own attributes."""
+        """Yield a Resource: its default Version with the Resource's ids, then `metaurl`, `meta` and `versions`."""
         xid = f"{group_xid}/{type_.plural}/{row.id}"
         level: Level = (group.plural, type_.plural)
         inline = self.inline_at(level)
@@ -143,7 +143,7 @@ class EntityRenderer:
         return ids + self._self(xid, self_, row.key) + self._version_body(row.version, type_, level, is_default=True)
 
     def meta(self, row: ResourceRow, type_: ResourceType, xid: str, *, has_default: bool) -> str:
-        """Return the meta of a Resource; for a cross-reference that of its target, with its own ids.
+        """Return the meta of a Resource; for a cross-reference, the target's meta with the Resource's own ids.
 
         `has_default`: the response contains the default Version.
         """
@@ -162,7 +162,7 @@ class EntityRenderer:
     def version(
         self, row: VersionRow, type_: ResourceType, level: Level, resource_xid: str, *, is_default: bool
     ) -> str:
-        """Return a Version as part of the Resource with that xid, which may be a cross-reference to its owner."""
+        """Return a Version as part of the Resource `resource_xid`, which may be a cross-reference to its owner."""
         xid = f"{resource_xid}/versions/{row.id}"
         id_ = resource_xid.rpartition("/")[2]
         ids = f'{{{_quoted(type_.id_name)}:{_quoted(id_)},"versionid":{_quoted(row.id)},'
@@ -188,7 +188,7 @@ class EntityRenderer:
         return f"{_quoted(id_name)}:{_quoted(row.id)},{self._self(xid, self_, row.key)}"
 
     def _self(self, xid: str, self_: str, key: int) -> str:
-        """Return the URLs of an entity; `key` is the row of its Group or Resource."""
+        """Return `self`, `shortself` and `xid` of an entity; `key` is the row key of its Group or Resource."""
         short = f',"shortself":{_quoted(self.base + short_path(xid, key))}' if self.shortself and not self.doc else ""
         return f'"self":{_quoted(self_)}{short},"xid":{_quoted(xid)}'
 
@@ -237,8 +237,9 @@ class EntityRenderer:
         return count if self.filter_result is None else self.filter_result.count(level, key, count)
 
     def collection_members(self, level: Level, xid: str, key: int, owner: Any) -> Iterator[str]:
-        """Yield the entities of a collection as members of a JSON object. `key` and `owner` are the row that contains
-        it.
+        """Yield the entities of a collection as members of a JSON object.
+
+        `owner` is the row that contains the collection, `key` the key of that row.
         """
         first = True
         for row in self._cursor(level).of(key):
@@ -250,7 +251,7 @@ class EntityRenderer:
             yield from self.entity(level, row, xid, owner)
 
     def _skip_rows(self, level: Level, key: int) -> None:
-        """Advance the cursors past the rows below an entity that is not shown."""
+        """Advance the cursors past the rows below an entity that is not rendered."""
         for plural in collections(level, self.model):
             if plural in self.inline_at(level):
                 inner = (*level, plural)
@@ -265,9 +266,7 @@ class EntityRenderer:
         return self._cursors[level]
 
     def entity(self, level: Level, row: Any, owner_xid: str, owner: Any = None) -> Iterator[str]:
-        """Yield one entity of a collection. `owner_xid` and `owner` are the xid and the row of what contains the
-        collection.
-        """
+        """Yield one entity of a collection. `owner_xid` and `owner` are the xid and row that contain the collection."""
         group = self.model.groups[level[0]]
         if len(level) == 1:
             yield from self.group(row, group)
