@@ -126,7 +126,7 @@ CONSTRAINT: Final[Aspects] = {"default": _is_anything, "enum": _is_array, "equal
 
 
 def check_aspects(node: Any, known: Aspects, path: str) -> None:
-    """Check that an object of a model contains only known aspects of the right JSON types. null means absent.
+    """Check that an object of a model contains only known aspects with the right JSON types. null means absent.
 
     Raises: model_error
     """

@@ -27,8 +27,8 @@ def check_attributes(
 ) -> None:
     """Check a map of attribute definitions.
 
-    `versions`: they are attributes of Versions, which may have `matchversions`. `text`: attributes that the
-    specification defines here, whose types may be omitted.
+    `extended`: names follow the rules for map keys. `versions`: the attributes belong to Versions, so they may have
+    `matchversions`. `text`: attributes that the specification defines at this place; their types may be omitted.
 
     Raises: model_error, model_required_true, model_scalar_default, invalid_attribute
     """
@@ -88,7 +88,7 @@ def _check_type(node: Mapping[str, Any], path: str) -> None:
 def _check_values(name: str, node: Mapping[str, Any], path: str) -> None:
     """Check that `enum` and `default` are values of the attribute's type."""
     enum, default = node.get("enum") or (), node.get("default")
-    # Reading: the published endpoint model puts `enum` on an array, where it is about the items (checklist AMB-20).
+    # Reading: the published endpoint model has `enum` on an array, where it applies to the items (checklist AMB-20).
     type_ = node["item"]["type"] if node["type"] == "array" else node["type"]
     if enum and type_ not in SCALARS:
         raise model_error(f"{path}.enum is allowed for scalar types only")
@@ -117,7 +117,7 @@ def _check_literal(value: Any, type_: str, path: str) -> None:
 
 
 def _check_ifvalues(node: Mapping[str, Any], path: str, *, extended: bool) -> None:
-    """Check keys and attributes of `ifvalues`. Names of its attributes follow the rules of the attribute's level."""
+    """Check the keys and attributes of `ifvalues`. Sibling names follow the same rules as the attribute's own name."""
     sections = node.get("ifvalues") or NONE
     if sections and node["type"] not in SCALARS:
         raise model_error(f"{path} is allowed for scalar types only")

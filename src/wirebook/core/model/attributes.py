@@ -1,4 +1,4 @@
-"""Limits and fixed values of attributes that the specification states outside of the model.
+"""Limits and fixed values of attributes that the specification defines outside the model.
 
 Spec: core/spec.md#attributes-and-extensions, #compatibility-attribute; core/model.md#registry-model.
 """

@@ -12,7 +12,7 @@ from wirebook.core.model.full import complete
 
 
 def builtin_model() -> dict[str, Any]:
-    """Return the model source, without includes, as a new object that the caller may change."""
+    """Return the model source, in which includes are expanded, as a new object that the caller may change."""
     text = resources.files("wirebook.core").joinpath("builtin_model.json").read_text(encoding="utf-8")
     source: dict[str, Any] = json.loads(text)
     return source
@@ -20,5 +20,5 @@ def builtin_model() -> dict[str, Any]:
 
 @cache
 def compiled_builtin_model() -> Model:
-    """Return the compiled model, with everything that the specification defines."""
+    """Return the compiled built-in model, with all attributes that the specification defines."""
     return compile_model(complete(builtin_model()))

@@ -1,6 +1,6 @@
-"""Capabilities: what a registry offers, what is enabled, and how clients update_capabilities it.
+"""Capabilities: what a registry offers, what is enabled, and how clients change it.
 
-Names and values compare without case and are stored in the server's spelling.
+Values in lists and keys of maps compare case-insensitively and are stored in the server's spelling.
 
 Spec: core/spec.md#registry-capabilities; core/spec.md#updating-the-capabilities-of-a-server.
 """
@@ -60,7 +60,7 @@ SPECVERSIONS: Final = ("1.0-rc2", SPECVERSION)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What depends on the service: the formats that it can check, with the compatibility `rules` of each."""
+    """The offer of a service: the schema formats that it can check, with the compatibility `rules` of each."""
 
     rules: Mapping[str, tuple[str, ...]]
 
@@ -84,7 +84,7 @@ MANDATORY: Final[Mapping[str, str]] = {"specversions": SPECVERSION, "versionmode
 
 
 def initial_capabilities(offer: Offer) -> Capabilities:
-    """Return the capabilities of a new registry: initial_capabilities that the service offers."""
+    """Return the capabilities of a new registry: all that the service offers, except for short URLs (`shortself`)."""
     mutable = {kind: {"mutable": values[-1]} for kind, values in KINDS.items()}
     return _in_order(
         {
@@ -189,7 +189,7 @@ def _strings(name: str, value: Any, offer: Offer) -> list[str]:
 
 
 def without_patch(specversion: str) -> str:
-    """Return a specversion to compare: in lower case, without the patch number, with its suffix.
+    """Return the comparison key of a specversion: in lower case and without the patch number, but with its suffix.
 
     Spec: core/spec.md#specversion-flag.
     """
@@ -239,7 +239,7 @@ def _available(name: str, value: Any, _: Offer) -> Capabilities:
 
 
 def _mutable(name: str, entry: Any, allowed: tuple[bool, ...]) -> bool:
-    """Return whether a kind of data is mutable, which is all that can be set for one."""
+    """Return whether a kind of data is mutable, the only setting that a kind has."""
     if not isinstance(entry, Mapping):
         raise _value(name, entry, ("mutable",))
     if unknown := sorted(entry.keys() - {"mutable"}):

@@ -1,4 +1,4 @@
-"""The compiled model of a registry: types of Groups and Resources, their attributes and the values these may have.
+"""The compiled model of a registry: Group and Resource types, their attributes and the allowed values.
 
 `compile_model` reads a full model, in which nothing is omitted (`wirebook.core.model.full`).
 
@@ -16,7 +16,7 @@ from wirebook.core.dotpath import DotPath, parse_dotpath
 
 
 class _Nothing(Mapping[str, Any]):
-    """An empty mapping that is shared."""
+    """A shared empty mapping."""
 
     def __getitem__(self, key: str) -> Any:
         raise KeyError(key)
@@ -65,10 +65,11 @@ _PLAIN: Final[Mapping[str, JsonType]] = {"string": str, "boolean": bool}
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """The definition of an attribute, a member, an item or a map's value.
+    """The definition of an attribute, an object's member, an array's item or a map's value.
 
     Shape: `attributes` are an object's members, `item` defines the items of an array or the values of a map. `ifvalues`
-    has the siblings that a value defines, by its case-folded text. `extended`: members may have the names of map keys.
+    maps the case-folded text of a value to the sibling attributes that the value defines. `extended`: names of members
+    follow the rules for map keys.
     """
 
     name: str
@@ -85,7 +86,7 @@ class Attribute:
     item: Attribute | None = None
     ifvalues: Mapping[str, Attributes] = NONE
     plain: JsonType | None = field(init=False)
-    """`str` or `bool` if clients may set any value of that type, except for long strings."""
+    """`str` or `bool` if all values of that type are valid, except for strings longer than `datatypes.SHORT`."""
     texts: frozenset[str] = field(init=False)
     """The strings of `enum`, case-folded."""
 
@@ -101,7 +102,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class GroupConstraint:
-    """A constraint of a Group on an attribute of its Resources. `default` None and `enum` () are absent."""
+    """A constraint of a Group on an attribute of its Resources. `default` None and `enum` () mean absent."""
 
     resources: str
     path: DotPath
@@ -113,7 +114,7 @@ class GroupConstraint:
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """A Resource type. `home` is where it is defined, as (Group type, Resource type); imported types keep it."""
+    """A Resource type. `home` is where the type is defined, as (Group type, Resource type), also if it is imported."""
 
     plural: str
     singular: str
@@ -136,7 +137,7 @@ class ResourceType:
 
     @property
     def document_names(self) -> tuple[str, str, str]:
-        """The three attributes that can carry the document."""
+        """The three attributes that can contain or reference the document."""
         return self.singular, f"{self.singular}url", f"{self.singular}base64"
 
 
@@ -180,7 +181,7 @@ class Model:
 
 
 def compile_model(full: Mapping[str, Any], homes: Mapping[tuple[str, str], tuple[str, str]] | None = None) -> Model:
-    """Compile a full model. `homes` maps imported types to where they are defined."""
+    """Compile a full model. `homes` maps imported types to their homes, where they are defined."""
     groups = {plural: _group(group, homes or {}) for plural, group in full.get("groups", NONE).items()}
     return Model(compile_attributes(full["attributes"]), groups, full)
 
@@ -218,7 +219,7 @@ def _resource(group: str, full: Mapping[str, Any], homes: Mapping[tuple[str, str
 
 
 def parse_constraints(source: Mapping[str, Any]) -> tuple[GroupConstraint, ...]:
-    """Return the constraints of a Group type, or of a Group, that have been checked before."""
+    """Return the constraints of a Group type or a Group. Their structure has been checked. Raises: BadPath"""
     return tuple(_constraint(key, constraint) for key, constraint in source.items() if constraint is not None)
 
 
@@ -236,7 +237,10 @@ def _constraint(key: str, source: Mapping[str, Any]) -> GroupConstraint:
 
 
 def is_extended(full: Mapping[str, Any]) -> bool:
-    """Return whether the members of an object may have the names of map keys, in the full model or in its source."""
+    """Return whether names of an object's members follow the rules for map keys.
+
+    `full` is its definition in the full model or in the model source.
+    """
     return (full.get("namecharset") or "strict").lower() == "extended"
 
 

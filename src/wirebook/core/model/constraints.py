@@ -1,4 +1,4 @@
-"""Constraints of a Group, and of its type, on attributes of its Resources.
+"""Constraints of a Group and its type on attributes of the Group's Resources.
 
 Spec: core/model.md#groupsstringconstraints; core/spec.md#constraints-attribute.
 """
@@ -17,7 +17,7 @@ from wirebook.core.model.source import model_error
 
 
 def find_attribute(attributes: Attributes, path: DotPath) -> Attribute | None:
-    """Return the attribute at `path` through objects only; None if the model does not name it."""
+    """Return the attribute at `path`, which may lead through objects only; None if the model does not define it."""
     attribute: Attribute | None = None
     for step in path:
         if not isinstance(step, PathMember) or step.name == "*":
@@ -43,7 +43,7 @@ def check_model_constraints(model: Model) -> None:
 
 
 def constraint_fault(constraint: GroupConstraint, group: GroupType) -> str | None:
-    """Return what is wrong with a constraint, or None."""
+    """Return why a constraint is invalid, or None."""
     resources = group.resources.get(constraint.resources)
     if resources is None:
         return f"the Group type has no Resource type '{constraint.resources}'"
@@ -76,11 +76,11 @@ def _fault_of_values(constraint: GroupConstraint, attribute: Attribute) -> str |
 
 
 class BadConstraint(ValueError):
-    """A constraint of a Group that its type does not allow."""
+    """A Group has a constraint that its type does not allow."""
 
 
 def constraints_of(group: GroupType, own: Mapping[str, Any] | None) -> tuple[GroupConstraint, ...]:
-    """Return the constraints in force: those of the type, narrowed by those of the Group. Raises: BadConstraint"""
+    """Return the effective constraints: those of the type, narrowed by those of the Group. Raises: BadConstraint"""
     if not own:
         return group.constraints
     merged = {f"{constraint.resources}.{constraint.key}": constraint for constraint in group.constraints}
@@ -113,10 +113,10 @@ def _narrow(key: str, wide: GroupConstraint, own: GroupConstraint) -> GroupConst
 
 
 def fill_defaults(constraints: Iterable[GroupConstraint], version: dict[str, Any], managed: Collection[str]) -> None:
-    """Fill the defaults of a Group's constraints into a Version; a member's only if its object exists. null means
-    absent.
+    """Fill the defaults of a Group's constraints into a Version.
 
-    `managed` attributes are skipped: the server sets them.
+    The default of an object's member applies only if the object exists. null means absent. `managed` attributes are
+    skipped, since the server sets them.
     """
     for constraint in constraints:
         names = [step.name for step in constraint.path if isinstance(step, PathMember)]
@@ -125,7 +125,7 @@ def fill_defaults(constraints: Iterable[GroupConstraint], version: dict[str, Any
 
 
 def _fill(members: dict[str, Any], names: list[str], default: Any) -> None:
-    """Objects on the path are copied because they may be shared with the former members."""
+    """Fill in a default. Objects on the path are copied, since they may be shared with the former members."""
     first, *inner = names
     value = members.get(first)
     if not inner and value is None:
@@ -162,7 +162,7 @@ def violations(
 
 
 def _agrees(key: str, values: list[Any], expected: list[Any]) -> bool:
-    """Return whether the values are equal; names of formats compare without case."""
+    """Return whether the first values are equal; format names compare case-insensitively."""
     if not values or isinstance(values[0], bool) != isinstance(expected[0], bool):
         return False
     if key == "format" and isinstance(values[0], str) and isinstance(expected[0], str):

@@ -1,7 +1,8 @@
-"""Data types: check JSON values and return them in stored form.
+"""Data types: check JSON values and convert them to stored form.
 
 `check_value` and `check_members` return the stored values (timestamps in UTC, whole numbers as integers) or raise
-`InvalidValue` with every fault and its path. Lint and the registry service use the same checks.
+`InvalidValue` with the faults and their paths. A check stops at `MAX_FAULTS` faults. Lint and the registry service use
+the same checks.
 
 Spec: core/spec.md#data-types; core/model.md#registry-model.
 """
@@ -26,15 +27,15 @@ SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _VARIABLE: Final = r"(?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*(?::[1-9]\d{0,3}|\*)?"
 EXPRESSION: Final = re.compile(rf"\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}}", re.ASCII)
 SHORT: Final = MAX_BYTES // 4 - 256
-"""Number of characters that fit into `MAX_BYTES` in any encoding, with or without a name."""
+"""Strings of up to this many characters fit into `MAX_BYTES` in UTF-8, together with the name of an attribute."""
 
 MAP_KEY_IN_WORDS: Final = "1 to 63 of a-z 0-9 : - _ . with a letter or a digit first"
 MAX_SHORT: Final = 10**300
-"""Integers up to this one are far below the limit of bytes."""
+"""Integers up to this absolute value are far below `MAX_BYTES`."""
 
 
 Types = Callable[[str, str | None], bool]
-"""Returns whether the model has that Group type and, if a second name is passed, that Resource type in it."""
+"""Returns whether the model has the named Group type and, if the second name is not None, that Resource type in it."""
 
 
 def types_of(model: Model) -> Types:
@@ -48,7 +49,7 @@ def types_of(model: Model) -> Types:
 
 
 def check_value(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
-    """Return `value` in stored form. `name` is the attribute's name or the key. Raises: InvalidValue"""
+    """Return `value` in stored form. `name` is the attribute's name or the map key. Raises: InvalidValue"""
     try:
         return _check(attribute, value, name, types)
     except InvalidValue as error:
@@ -56,7 +57,7 @@ def check_value(attribute: Attribute, value: Any, name: str, types: Types) -> An
 
 
 def _check(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
-    """Like `check_value`, but the paths of faults begin below the value."""
+    """Like `check_value`, but the paths of faults are relative to the value."""
     if attribute.type in _SCALAR:
         return _check_scalar(attribute, value, name, types)
     return _COMPLEX[attribute.type](attribute, value, name, types)
@@ -108,7 +109,7 @@ def _reject_reference(value: str, allowed: str) -> NoReturn:
 
 
 def check_size(value: str | int | float, name: str) -> None:
-    """Check the size of a scalar. The name of an attribute counts; entries of maps and items of arrays have none.
+    """Check the size of a scalar together with the attribute's name; pass "" for map entries and array items.
 
     Raises: InvalidValue
     """
@@ -119,7 +120,7 @@ def check_size(value: str | int | float, name: str) -> None:
 
 
 def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
-    """Return whether `value` is in a list; strings compare without case."""
+    """Return whether `value` is one of the allowed values; strings compare case-insensitively."""
     if isinstance(value, str):
         folded = value.casefold()
         return any(isinstance(candidate, str) and candidate.casefold() == folded for candidate in allowed)
@@ -130,7 +131,7 @@ def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
 
 
 def wrong_type(value: Any, allowed: str, note: str = "") -> InvalidValue:
-    """Return the error for a value that does not have its type, which `allowed` describes. `note` explains more."""
+    """Return the error for a value of the wrong type. `allowed` describes the type; `note` is appended."""
     return InvalidValue(ValueFault((), "type", f"{preview(value)} is not {allowed}{note}", value, allowed))
 
 
@@ -229,7 +230,7 @@ _SCALAR: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def is_xidtype(text: str, types: Types) -> bool:
-    """Return whether it is ``/``, or names a Group type, a Resource type or the Versions of one."""
+    """Return whether `text` is ``/``, or the path of a Group type, a Resource type or a Resource type's Versions."""
     parts = text[1:].split("/")
     if text == "/":
         return True
@@ -239,8 +240,9 @@ def is_xidtype(text: str, types: Types) -> bool:
 
 
 def entity_type(text: str, types: Types) -> str | None:
-    """Return the type of the entity that an xid names, as a target names it (``/`` for the Registry); None
-    if invalid.
+    """Return the type of the entity that an xid identifies, in the syntax of targets; None if the xid is invalid.
+
+    The type of the Registry is ``/``, that of a meta ``/GROUPS/RESOURCES/meta``.
     """
     if text == "/":
         return "/"
@@ -358,10 +360,10 @@ def check_members(attributes: Attributes, values: Mapping[str, Any], types: Type
 
 
 class _ObjectMembers:
-    """The members of one object or entity while they are checked.
+    """Checks the members of one object or entity.
 
     `layers` are the attributes known so far: first the defined ones, then those that values define by `ifvalues`.
-    Invalid values are in `checked` unchanged until `check` raises the faults.
+    `checked` contains invalid values unchanged until `check` raises the faults.
     """
 
     __slots__ = ("_faults", "_types", "_values", "checked", "layers")
@@ -372,7 +374,7 @@ class _ObjectMembers:
         self._faults: list[ValueFault] = []
 
     def check(self, names: re.Pattern[str], *, is_entity: bool = False) -> dict[str, Any]:
-        """Return the members in stored form. Names that no definition contains must match `names`.
+        """Return the members in stored form. Names without a definition of their own must match `names`.
 
         Raises: InvalidValue
         """
@@ -396,7 +398,7 @@ class _ObjectMembers:
             self.checked.setdefault(name, default)
 
     def _add(self, attributes: Attributes, names: Iterable[str]) -> list[str]:
-        """Check the members that have a value and are not read-only. Return the names that are not defined."""
+        """Check the members that are neither null nor read-only, and return the names that are not defined."""
         values, checked, unknown = self._values, self.checked, []
         for name in names:
             attribute, value = attributes.get(name), values[name]
@@ -427,7 +429,7 @@ class _ObjectMembers:
             waiting += siblings.branching
 
     def _add_undeclared(self, unknown: list[str], pattern: re.Pattern[str], is_entity: bool) -> None:
-        """Check members that no definition names against the definition of ``*``, if there is one."""
+        """Check members without a definition of their own against the definition of ``*``, if there is one."""
         names = sorted(name for name in unknown if name == "*" or not self._is_conditional(name))
         if self._faults or any(self._values[name] is None for name in names):
             undecided = self._undecided_names(names)
@@ -451,13 +453,14 @@ class _ObjectMembers:
                     add_faults(self._faults, name, error)
 
     def _is_conditional(self, name: str) -> bool:
-        """Return whether the value of another attribute defines that name."""
+        """Return whether an attribute of that name is defined by another attribute's value."""
         return len(self.layers) > 1 and any(name in layer for layer in self.layers)
 
     def _undecided_names(self, unknown: list[str]) -> set[str]:
-        """Return the names that are unknown but no faults.
+        """Return the unknown names that are not reported as faults.
 
-        The corrected value of an invalid attribute may define them, or they are null and a former value defined them.
+        A name is undecided if a corrected value of an invalid attribute may define it, or if it is null and another
+        value of an attribute, such as the former one, may define it.
         """
         branching = [attribute for layer in self.layers for attribute in layer.branching]
         invalid = {fault.path[0] for fault in self._faults}
@@ -487,14 +490,14 @@ def in_order(names: Iterable[str], members: Mapping[str, Any]) -> dict[str, Any]
 
 
 def text_of(value: Any) -> str:
-    """Return the text of a scalar in `ifvalues` and headers; "" for None."""
+    """Return the text of a scalar as in keys of `ifvalues` and in headers; "" for None."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
 
 
 def preview(value: Any) -> str:
-    """Return a short text of a value for messages."""
+    """Return a short description of a value for messages."""
     text = f"'{value}'" if isinstance(value, str) else text_of(value) if not isinstance(value, (dict, list)) else ""
     if not text:
         text = "an object" if isinstance(value, Mapping) else "an array" if isinstance(value, list) else "null"

@@ -1,4 +1,4 @@
-"""Faults of values: which rule of its definition a value breaks, and where."""
+"""Faults of values: the rule of its definition that a value violates, and the path of the value."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, Final, Literal, NamedTuple
 from wirebook.core.dotpath import below
 
 MAX_FAULTS: Final = 100
-"""After that many faults the check ends, so that a long list of invalid items costs little."""
+"""Number of faults after which a check stops, so that a long list of invalid items costs little."""
 
 Rule = Literal["type", "value", "enum", "reference", "size", "key", "name", "twice", "missing", "unknown"]
 
 
 class ValueFault(NamedTuple):
-    """A fault of a value: the `rule` that it breaks, and where.
+    """A violation of a `rule` by the value at `path`.
 
-    `path` leads to the value: names of members, keys and positions of items. `why` completes "the value at this path:".
-    `allowed` describes the values that the rule allows.
+    Shape: `path` consists of names of members, map keys and indexes of items. `why` is the reason, without the path.
+    `allowed` contains or describes the values that the rule allows.
     """
 
     path: tuple[str | int, ...]
@@ -28,7 +28,7 @@ class ValueFault(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The path as text: members and keys after a dot, items in brackets (``labels.a``, ``list[1]``)."""
+        """The path as text: members and keys follow a dot, indexes are in brackets (``labels.a``, ``list[1]``)."""
         name = ""
         for step in self.path:
             name = f"{name}[{step}]" if isinstance(step, int) else below(name, step) if name else step
@@ -36,7 +36,7 @@ class ValueFault(NamedTuple):
 
     @property
     def code(self) -> str:
-        """The error type of xRegistry."""
+        """The xRegistry error type."""
         return _ERROR_TYPES.get(self.rule, "invalid_attribute")
 
 
@@ -44,19 +44,19 @@ _ERROR_TYPES: Final[Mapping[Rule, str]] = {"missing": "required_attribute_missin
 
 
 class InvalidValue(ValueError):
-    """A value that its definition does not allow: `first` is the first of its `faults`."""
+    """A value violates its definition. `first` is the first of its `faults`."""
 
     def __init__(self, *faults: ValueFault) -> None:
         self.faults, self.first = faults, faults[0]
         super().__init__(f"{self.first.name}: {self.first.why}")
 
     def inside(self, step: str | int) -> list[ValueFault]:
-        """Return the faults with their paths from the outer value, in which `step` leads to this one."""
+        """Return the faults with paths relative to the outer value, which contains this value at `step`."""
         return [fault._replace(path=(step, *fault.path)) for fault in self.faults]
 
 
 def add_faults(faults: list[ValueFault], step: str | int, error: InvalidValue) -> None:
-    """Add the faults of a member or an item. Raises: InvalidValue, after `MAX_FAULTS`"""
+    """Add the faults of the member or item at `step`. Raises: InvalidValue, if there are `MAX_FAULTS`"""
     faults += error.inside(step)
     if len(faults) >= MAX_FAULTS:
         raise InvalidValue(*faults[:MAX_FAULTS])

@@ -1,7 +1,7 @@
-"""The full model: the author's definitions merged with everything that the specification defines.
+"""The full model: the author's definitions merged with those of the specification.
 
-`complete` reads a checked model without includes and imports. The result has all attributes of the specification, all
-collections, and all aspects with their defaults.
+`complete` reads a checked model in which includes and imports are resolved. The result has all attributes of the
+specification, all collections, and the default values of all aspects of Resource types.
 
 Spec: core/model.md#retrieving-the-registry-model; core/model.md#creating-or-updating-the-registry-model.
 """
@@ -87,7 +87,7 @@ def _resource(plural: str, node: Mapping[str, Any], path: str) -> Full:
         raise model_error(
             f"{path}.resourceattributes can only contain attributes that the specification defines for Resources"
         )
-    # A Resource shows its default Version, so their attributes must have different names.
+    # The JSON of a Resource contains the attributes of its default Version, so the names must differ.
     above = frozenset(dict(fixed).keys() - dict(texts.version(singular)).keys())
     document = texts.document(singular) if full["hasdocument"] else ()
     versions = _overlay(texts.version(singular), node.get("attributes"), document, f"{path}.attributes", reserved=above)
@@ -112,10 +112,10 @@ _SHOWN_AFTER: Final = ("readonly", "immutable", "required", "default")
 def _overlay(
     text: Pairs, source: Mapping[str, Any] | None, tail: Pairs, path: str, reserved: frozenset[str] = frozenset()
 ) -> Full:
-    """Return the attributes of the specification as the author changed them, with the author's own between `text` and
-    `tail`.
+    """Return the attributes of the specification with the author's changes.
 
-    Names in `reserved` are not allowed. Raises: model_error
+    The author's own attributes are between those of `text` and `tail`. Names in `reserved` are not allowed.
+    Raises: model_error
     """
     source, fixed = source or {}, _named((*text, *tail), path)
     late = {name for name, attribute in text if attribute.get("readonly")} | {"ancestorid", "xref", *dict(tail)}
@@ -133,8 +133,9 @@ def _overlay(
 
 
 def _named(pairs: Pairs, path: str) -> Full:
-    """Return the attributes of the specification by name. Raises: model_error, if names of types make two
-    names equal
+    """Return the attributes of the specification by name.
+
+    Raises: model_error, if attributes that are named after types have the same name as others
     """
     names = [name for name, _ in pairs]
     for name in names:
@@ -144,7 +145,7 @@ def _named(pairs: Pairs, path: str) -> Full:
 
 
 def _by_name(names: Iterable[str]) -> list[str]:
-    """Return names A-Z, ``*`` last."""
+    """Return the names in alphabetical order, with ``*`` last."""
     return sorted(names, key=lambda name: (name == "*", name))
 
 
@@ -160,7 +161,7 @@ def _check_siblings(attributes: Full, taken: Iterable[str], path: str) -> None:
 
 
 def _change(text: Full, source: Mapping[str, Any] | None, path: str) -> Full:
-    """Return an attribute of the specification as the author narrowed it."""
+    """Return an attribute of the specification as narrowed by the author."""
     if source is None:
         return text
     _check_narrower(text, source, path)
@@ -175,9 +176,9 @@ def _change(text: Full, source: Mapping[str, Any] | None, path: str) -> Full:
 
 
 def _check_narrower(text: Full, source: Mapping[str, Any], path: str) -> None:
-    """Check that a definition repeats what the specification says of the attribute. Raises: model_error
+    """Check that an author's definition keeps the aspects that the specification defines. Raises: model_error
 
-    Reading: an omitted aspect has the default of the model language, which would remove the specified one.
+    Reading: an omitted aspect has the default of the model language, which would override the specified value.
     """
     if source.get("type", text["type"]) != text["type"]:
         raise model_error(f"{path}.type must be '{text['type']}'; got '{source['type']}'")
@@ -198,7 +199,7 @@ def _check_narrower(text: Full, source: Mapping[str, Any], path: str) -> None:
 
 
 def _full(name: str, node: Mapping[str, Any], path: str, *, of_text: bool = False) -> Full:
-    """Return an attribute with the aspects that have an effect, in order."""
+    """Return an attribute with only the aspects that have an effect, in order."""
     if node.get("immutable") and not of_text:
         raise model_error(f"{path}.immutable is allowed for attributes of the specification only")
     named = {"name": name, **{key: value for key, value in node.items() if key != "name"}}

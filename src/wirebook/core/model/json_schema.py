@@ -1,8 +1,8 @@
 """Convert a model to JSON Schemas (2020-12) of its entities, for requests and responses.
 
-In requests every member may be null, which removes it; attributes that only the server sets are `readOnly`. A schema
-rejects what the model rejects, except for rules that JSON Schema cannot express: sizes, target types of references, and
-attributes that must agree with each other.
+In requests, every member may be null, which removes it. Attributes that only the server sets are `readOnly`. A schema
+rejects what the model rejects, except for rules that JSON Schema cannot express: sizes in bytes, target types of
+references, and attributes that must agree with each other.
 
 Spec: core/model.md#registry-model; core/spec.md#data-types.
 """
@@ -84,7 +84,10 @@ def _resource(name: str, full: Full) -> dict[str, Schema]:
 
 
 def required_in_requests(attributes: Full) -> list[str]:
-    """Return the attributes that a client must send for a whole entity. Ids are in the path; times have defaults."""
+    """Return the attributes that are required to create or replace an entity.
+
+    Ids are not among them, since they are in the path, and neither are attributes that the server fills in.
+    """
     ids = [name for name in attributes if name.endswith("id") and attributes[name].get("immutable")]
     return [
         name
@@ -97,23 +100,23 @@ _FILLED_IN: Final = ("createdat", "modifiedat", "ancestorid", "defaultversionid"
 
 
 def reference(name: str) -> Schema:
-    """Return a reference to a component."""
+    """Return a reference to the schema of a component."""
     return {"$ref": REFERENCE + name}
 
 
 def map_of(name: str) -> Schema:
-    """Return a collection of entities by id."""
+    """Return the schema of a collection: an object with an entity per id."""
     keys = {"pattern": ecma(IDENTIFIER)}
     return {"type": "object", "propertyNames": keys, "additionalProperties": reference(name)}
 
 
 def object_schema(attributes: Full) -> Schema:
-    """Return an object with exactly these members, as the model language defines them."""
+    """Return the schema of an object with these members, which are definitions in the model language."""
     return _object(attributes, ATTRIBUTE_NAME)
 
 
 def ecma(pattern: re.Pattern[str]) -> str:
-    """Return a pattern, matched from its start, in the syntax of JSON Schema."""
+    """Return a pattern that is matched from the start of a text in the syntax of JSON Schema."""
     return "^" + pattern.pattern.replace(r"\Z", "$")
 
 
@@ -121,7 +124,7 @@ def ecma(pattern: re.Pattern[str]) -> str:
 
 
 def _entity(attributes: Full, collections: Mapping[str, str]) -> Schema:
-    """Return an entity without `required`, which depends on the request (`required_in_requests`)."""
+    """Return the schema of an entity without `required`, which depends on the request (`required_in_requests`)."""
     schema = _object(attributes, ATTRIBUTE_NAME)
     schema.pop("required", None)
     for plural, name in collections.items():
@@ -153,7 +156,7 @@ def _value(full: Full) -> Schema:
 
 
 def _narrowed(schema: Schema, full: Full) -> Schema:
-    """Return a scalar with its enum as a pattern, since strings compare without case."""
+    """Return the schema restricted to the enum; for strings by a pattern, since they compare case-insensitively."""
     allowed = full.get("enum", ())
     if not allowed:
         return schema
@@ -199,7 +202,10 @@ def _object(attributes: Full, names: re.Pattern[str]) -> Schema:
 
 
 def _members(attributes: Full, known: frozenset[str] = frozenset()) -> Schema:
-    """Return the members of an object, with those that values define in `allOf`. `known` are the names beside them."""
+    """Return the schema of an object's members; `allOf` contains those that other values define.
+
+    `known` are the names of other members of the same object.
+    """
     names = known | attributes.keys() - {"*"}
     schema: Schema = {
         "properties": {name: _attribute(attribute) for name, attribute in attributes.items() if name != "*"}
@@ -233,7 +239,7 @@ def _has(name: str, full: Full, text: str) -> Schema:
 
 
 def _literal(text: str) -> Any:
-    """Return the number or boolean that a key of `ifvalues` spells, or the text itself, which no value equals."""
+    """Return the number or boolean that a key of `ifvalues` represents, or the text itself, which no value equals."""
     try:
         return json.loads(text)
     except ValueError:

@@ -1,6 +1,6 @@
 """Check a model against the model language: the types of Groups and Resources and their aspects.
 
-`check_language` takes a model whose includes are expanded. It stops at the first error and names its path.
+`check_language` expects a model whose includes are expanded. It raises the first error, with its path.
 
 Spec: core/model.md#registry-model.
 """

@@ -1,7 +1,7 @@
 """The schema formats and compatibility rules that a registry offers.
 
-`wirebook.schema.validator` implements them. They are listed here because its libraries take longer to load than the
-rest of a server, which must announce its capabilities before it validates anything.
+`wirebook.schema.validator` implements them. They are listed here so that a server can announce its capabilities without
+importing the validator, whose libraries take longer to load than the rest of the server.
 
 Spec: core/spec.md#compatibility-attribute; schema/spec.md#43-schema-formats.
 """

@@ -1,6 +1,6 @@
-"""The attributes that the specification defines for each kind of entity, in order, in the form of the full model.
+"""The attributes that the specification defines for each kind of entity, in order and in the format of the full model.
 
-The functions return pairs of a name and its definition. A name that occurs twice comes from a type's name.
+The functions return pairs of a name and its definition. A name occurs twice only if it is derived from a type's name.
 
 Spec: core/spec.md#common-attributes; core/sample-model-full.json.
 """
@@ -71,7 +71,7 @@ _CONSTRAINTS: Final = _attribute(
 
 
 def collection(plural: str) -> Pairs:
-    """Return the attributes of an entity for a nested collection."""
+    """Return the attributes that an entity has for a nested collection."""
     item = {"type": "object", "attributes": _ANY}
     return (
         _attribute(f"{plural}url", "url", "riq"),
@@ -125,7 +125,7 @@ def version(singular: str) -> Pairs:
 
 
 def document(singular: str) -> Pairs:
-    """Return the further attributes of a Version that has a document."""
+    """Return the additional attributes of a Version that has a document."""
     return (
         _attribute(f"{singular}url", "url"),
         _attribute(singular, "any"),

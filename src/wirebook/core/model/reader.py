@@ -1,4 +1,4 @@
-"""Read and check a model that a client sends. `wirebook.core.entities.model_change` applies it to entities.
+"""Read and check a model from a client. `wirebook.core.entities.model_change` applies it to entities.
 
 Spec: core/model.md#creating-or-updating-the-registry-model.
 """
@@ -28,7 +28,7 @@ class NewModel:
 
 
 def read_model(source: Any, fetch: Fetch, modes: tuple[str, ...]) -> NewModel:
-    """Return the model of a source that a client sent.
+    """Return the model that a client sent as `source`. `modes` are the version modes that the service offers.
 
     Raises: model_error, model_required_true, model_scalar_default, invalid_attribute
     """
@@ -47,9 +47,9 @@ def read_model(source: Any, fetch: Fetch, modes: tuple[str, ...]) -> NewModel:
 
 
 def preserve_homes(old: Model, new: NewModel) -> NewModel:
-    """Return `new` with the former homes of types that were imported and are now written out.
+    """Return `new` with the former homes of types that were imported and are now defined in place.
 
-    Reading: a different way to define the same type makes no entities invalid, so cross-references stay.
+    Reading: defining the same type in a different way does not make entities invalid, so cross-references remain.
     """
     preserved: Homes = {}
     for group, type_ in new.model.resource_types():

@@ -1,6 +1,6 @@
 """Expand a model source: `$include`, `$includes` and `ximportresources`.
 
-The caller of `expand_includes` provides a function that fetches documents; nothing is fetched here.
+The caller of `expand_includes` provides the function that fetches documents.
 
 Spec: core/model.md#includes-in-the-xregistry-model-data; core/model.md#reuse-of-resource-definitions.
 """
@@ -35,7 +35,7 @@ def model_error(why: str) -> Refused:
 
 
 def expand_includes(source: Mapping[str, Any], fetch: Fetch, base: str = "") -> dict[str, Any]:
-    """Return `source` without directives. `base` is the address of the document, for relative references.
+    """Return `source` with its include directives expanded. Relative references are resolved against the URL `base`.
 
     Raises: model_error
     """
@@ -43,7 +43,7 @@ def expand_includes(source: Mapping[str, Any], fetch: Fetch, base: str = "") -> 
 
 
 class _Expansion:
-    """The expansion of one model: the documents fetched so far, and the number of values."""
+    """The expansion of one model. It caches fetched documents and counts values."""
 
     def __init__(self, fetch: Fetch, documents: dict[str, Any]) -> None:
         self._fetch, self._documents, self._count = fetch, documents, 0
@@ -88,7 +88,7 @@ class _Expansion:
                 self._documents[document] = self._fetch(document)
             except (OSError, ValueError) as error:
                 raise model_error(f"'{reference}' cannot be included: {error}") from error
-        # Reading: the published composite model writes '#groups' where a JSON Pointer would be '#/groups'.
+        # Reading: the published composite model uses '#groups' where a JSON Pointer would be '#/groups'.
         pointer = unquote(fragment)
         pointer = pointer if not pointer or pointer.startswith("/") else f"/{pointer}"
         node = resolve(self._documents[document], pointer, _NOTHING)
@@ -113,7 +113,7 @@ Homes = dict[tuple[str, str], tuple[str, str]]
 
 
 def import_resources(source: Mapping[str, Any]) -> tuple[dict[str, Any], Homes]:
-    """Return the model with imported Resource types in their Groups, and the home of each.
+    """Return the model with imported Resource types copied into their Groups, and the home of each imported type.
 
     The structure of `source` has been checked. Raises: model_error
     """
@@ -134,7 +134,7 @@ def import_resources(source: Mapping[str, Any]) -> tuple[dict[str, Any], Homes]:
 
 
 def _home(groups: Mapping[str, Any], plural: str, reference: str, chain: tuple[str, ...]) -> tuple[str, str]:
-    """Return where the type that `reference` names is defined, through the imports of other Groups."""
+    """Return where the type that `reference` names is defined, following the imports of other Groups."""
     parts = reference.split("/")
     if len(parts) != 3 or parts[0] or parts[1] not in groups:
         expected = "'/<GROUPS>/<RESOURCES>' with a Group type of this model"

@@ -1,4 +1,4 @@
-"""What the path of a request addresses.
+"""Parse the path of a request: the entity or collection that it addresses.
 
     path     = "/" [ GROUPS [ "/" id [ "/" RESOURCES [ "/" id [ "$details" ] [ below ] ] ] ] ]
     below    = "/meta" / "/versions" [ "/" id [ "$details" ] ]
@@ -23,8 +23,8 @@ KINDS: Final = ("registry", "groups", "group", "resources", "resource")
 class RequestTarget:
     """An entity or a collection. `kind` is registry, groups, group, resources, resource, meta, versions or version.
 
-    Shape: `path` is the decoded request path; types and ids are set as far as the path goes. `details`: the path ends
-    in ``$details``.
+    Shape: `path` is the decoded request path. Types and ids are set if the path contains them. `details`: the path ends
+    with ``$details``.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class RequestTarget:
 
     @property
     def is_document(self) -> bool:
-        """Whether the HTTP body is a document instead of metadata."""
+        """Whether the HTTP body is the document instead of metadata."""
         has = self.type is not None and self.type.hasdocument
         return self.kind in ("resource", "version") and has and not self.details
 
@@ -85,7 +85,7 @@ METHODS: Final[Mapping[str, tuple[str, ...]]] = {
     "versions": ("DELETE", "GET", "PATCH", "POST"),
     "version": ("DELETE", "GET", "PATCH", "PUT"),
 }
-"""The HTTP methods of each kind, except `OPTIONS`, and `HEAD`, which accompanies `GET`."""
+"""The HTTP methods of each kind, except for `OPTIONS` and `HEAD`, which is available wherever `GET` is."""
 
 
 def parse_target(path: str, model: Model) -> RequestTarget:
