@@ -1,1 +1,1 @@
-"""Writes: what a request changes in Groups, Resources, Versions and their meta, and the checks at its end."""
+"""Write requests: changes of Groups, Resources, Versions and metas, and the checks at the end of a request."""

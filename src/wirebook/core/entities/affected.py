@@ -1,4 +1,4 @@
-"""Which entities a write request names, found without looking at the registry.
+"""Determine the entities that a write request names, from the request alone.
 
 Spec: core/http.md#creating-or-updating-entities.
 """
@@ -21,7 +21,8 @@ ResourceKey = tuple[str, str, str, str]
 class AffectedEntities:
     """Keys with lower-case ids: Groups as (type, id), Resources as (Group type, Group id, type, id).
 
-    `every_group` is a Group type of which all are deleted; `every_resource` a (Group type, Group id, type).
+    `every_group`: the Group type of which the request deletes all Groups. `every_resource`: the (Group type, Group id,
+    type) of which it deletes all Resources.
     """
 
     groups: set[GroupKey] = field(default_factory=set)
@@ -84,7 +85,7 @@ def _add_resources(affected: AffectedEntities, method: str, target: RequestTarge
 
 
 def targets_of(resources: Iterable[str | None]) -> set[ResourceKey]:
-    """Return the keys of the Resources that these cross-references lead to; invalid ones are skipped."""
+    """Return the keys of the Resources with these xids, the targets of cross-references. Invalid xids are skipped."""
     keys = set()
     for xref in resources:
         parts = (xref or "").split("/")

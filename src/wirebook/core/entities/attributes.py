@@ -1,6 +1,6 @@
-"""Attributes of an entity as a request changes them: which the client sets and which the server sets.
+"""Update the attributes of an entity: those that the client sets and those that the server sets.
 
-`update` applies PUT, PATCH and POST to one entity. Ids and epochs are compared separately.
+`update` applies PUT, PATCH and POST to one entity. `check_id` and `check_epoch` check ids and epochs separately.
 
 Spec: core/spec.md#attributes-and-extensions; core/http.md#creating-or-updating-entities.
 """
@@ -39,9 +39,9 @@ RESOURCE_LEVEL: Final = frozenset({"metaurl", "meta", "versionsurl", "versionsco
 class AttributeSet:
     """The attributes of one kind of entity, by whether the client or the server sets them.
 
-    `managed` attributes are in the model and not set by the client here. Of these, `ids` exist from the start and never
-    change, and `unstored` appear in responses only. `tail` attributes come last; `not_empty` are strings that must not
-    be empty.
+    `managed` are attributes of the model that clients do not set by `update`. Of these, `ids` exist from the creation
+    of the entity and never change, and `unstored` appear in responses only. `tail` attributes are last; `not_empty` are
+    strings that must not be empty.
     """
 
     attributes: Attributes
@@ -58,8 +58,10 @@ class AttributeSet:
 
     @cached_property
     def preserved(self) -> frozenset[str]:
-        """Managed attributes that survive when a client replaces the entity. Any others of the same names can only be
-        left from an earlier model, in which they were the client's.
+        """Managed attributes that are kept when a client replaces the entity.
+
+        Stored members with the name of an `unstored` attribute are dropped: they can only be left from an earlier
+        model, in which clients could set them.
         """
         return self.managed - self.unstored
 
@@ -70,18 +72,18 @@ class AttributeSet:
 
     @cached_property
     def enumerated_ids(self) -> tuple[Attribute, ...]:
-        """Managed attributes that the model restricts to an enum: ids."""
+        """Managed attributes that the model restricts to an enum, such as ids."""
         return tuple(
             attribute for name, attribute in self.attributes.items() if name in self.managed and attribute.enum
         )
 
     @cached_property
     def branching_ids(self) -> Attributes:
-        """The ids with `ifvalues`, whose value defines further attributes."""
+        """Ids with `ifvalues`, whose value may define further attributes."""
         return Attributes({name: self.attributes[name] for name in self.ids if self.attributes[name].ifvalues})
 
     def check_enumerated_ids(self, members: Members, types: Types) -> None:
-        """Check ids against the enum of the model. Raises: InvalidValue"""
+        """Check managed members, such as ids, against the enums of the model. Raises: InvalidValue"""
         for attribute in self.enumerated_ids:
             if attribute.name in members:
                 check_value(attribute, members[attribute.name], attribute.name, types)
@@ -96,7 +98,7 @@ class AttributeSet:
         return check_members(Attributes(self.editable | unlocked), {**values, **preserved}, types)
 
     def in_order(self, members: Members) -> Members:
-        """Return the members in display order: those of the model, those that it does not name, then `tail`."""
+        """Return the members in display order: those defined by the model, other ones, then `tail`."""
         last = {name: members.pop(name) for name in self.tail if name in members}
         return in_order(self.attributes, members) | last
 
@@ -143,10 +145,9 @@ def update(
     preserved: Iterable[str] = (),
     constraints: tuple[GroupConstraint, ...] = (),
 ) -> None:
-    """Replace the attributes of `entity` by those a client sent, or (`patch`) merge them; the entity gets the next
-    epoch.
+    """Replace the attributes of `entity` with those that a client sent (with `patch`, merge them); increase its epoch.
 
-    `preserved` are attributes that stay when they are absent. Managed members never change here.
+    `preserved` are attributes that keep their values if the client omits them. Managed members never change here.
     Raises: invalid_attribute, unknown_attribute, required_attribute_missing
     """
     stored = entity.members
@@ -204,11 +205,11 @@ def _faults_of_deprecated(value: Any) -> Iterator[ValueFault]:
 
 
 MAX_NAMED: Final = 20
-"""The number of further faults that an error names."""
+"""Maximum number of further faults that an error lists."""
 
 
 def refusal(error: InvalidValue, subject: str) -> Refused:
-    """Return the error for invalid values: that of the first fault; its detail names the others."""
+    """Return the error for invalid values: that of the first fault, with the other faults in its detail."""
     first = error.first
     if first.rule == "missing":
         missing = ", ".join(fault.name for fault in error.faults if fault.rule == "missing")
@@ -221,7 +222,7 @@ def refusal(error: InvalidValue, subject: str) -> Refused:
 
 
 def _also(others: Sequence[ValueFault]) -> str | None:
-    """Return the sentence of a detail that names the other faults, or None."""
+    """Return the sentence of a detail that lists the other faults, or None."""
     if not others:
         return None
     texts = [f"{fault.name}: {fault.why}" for fault in others[:MAX_NAMED]]
@@ -236,7 +237,7 @@ def _also(others: Sequence[ValueFault]) -> str | None:
 def check_epoch(
     entity: Entity, metadata: Mapping[str, Any], *, ignored: bool = False, current: int | None = None
 ) -> None:
-    """Compare the epoch that a client sent; it has no effect on creation.
+    """Compare the epoch that a client sent with the entity's. For new entities, the epoch is ignored.
 
     `current` is the epoch that clients see, if it is not the entity's own. Raises: invalid_attribute, mismatched_epoch
     """
@@ -263,7 +264,7 @@ def check_id(metadata: Mapping[str, Any], singular: str, expected: str, subject:
 
 
 def as_id(value: Any, name: str, subject: str) -> str:
-    """Return the value of an id attribute. Raises: invalid_attribute"""
+    """Return the value of an id attribute, which must be a non-empty string. Raises: invalid_attribute"""
     if not isinstance(value, str) or not value:
         raise refused("invalid_attribute", subject, name=name, error_detail=f"{preview(value)} is not an identifier")
     return value
@@ -278,7 +279,7 @@ def check_new_id(id_: str, path: str, *, version: bool = False) -> None:
 
 
 def as_map(value: Any, name: str, path: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return a map of entities. Raises: bad_request"""
+    """Return `value`, which must be a map of entities. Raises: bad_request"""
     if not isinstance(value, Mapping):
         raise refused("bad_request", path, error_detail=_not_a_map(value, name))
     for key, entity in value.items():
@@ -288,7 +289,7 @@ def as_map(value: Any, name: str, path: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def nested_map(value: Any, name: str, owner: str, path: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return a map of entities that is an attribute of the entity `owner`. Raises: invalid_attribute, bad_request"""
+    """Return the map of entities that is an attribute of the entity `owner`. Raises: invalid_attribute, bad_request"""
     if not isinstance(value, Mapping):
         raise refused("invalid_attribute", owner, name=name, error_detail=_not_a_map(value, name))
     return as_map(value, name, path)

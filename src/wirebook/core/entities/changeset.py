@@ -1,4 +1,4 @@
-"""The change set of one request: look up, create and delete entities, with the effects on their parents.
+"""The change set of one request: look up, create and delete entities, including the effects on their parents.
 
 Spec: core/spec.md#epoch-attribute; core/spec.md#implicit-creation-of-parent-entities; core/spec.md#deleting-entities.
 """
@@ -37,10 +37,10 @@ from wirebook.problems.xregistry import refused
 
 @dataclass
 class ChangeSet:
-    """The registry as one request sees and changes it.
+    """The state of the registry during one request, with the changes that the request has made so far.
 
-    `now` is the time of all its changes; `path` is the request's path, for error messages. `ignore` lists what the flag
-    `ignore` disables. `groups_with_new_model` are the xids of Groups that the request writes under a new model:
+    `now` is the time of all changes; `path` is the request's path, for error messages. `ignore` contains the values of
+    the flag `ignore`. `groups_with_new_model` are the xids of Groups that the request writes under a new model:
     everything in them must meet their constraints.
     """
 
@@ -63,7 +63,7 @@ class ChangeSet:
 
     @cached_property
     def types(self) -> Types:
-        """The test for types of the current model."""
+        """The test whether the current model has a type."""
         return types_of(self.model)
 
     @property
@@ -91,7 +91,7 @@ class ChangeSet:
         return attribute_set
 
     def use_model(self, model: Model) -> None:
-        """Replace the model; from now on entities are those of the new model."""
+        """Replace the model. All later operations use the new model."""
         self.model = self.snapshot.model = model
         self.__dict__.pop("types", None)
 
@@ -151,8 +151,9 @@ class ChangeSet:
         return resource
 
     def add_version(self, resource: Resource, id_: str | None) -> Version:
-        """Add a Version without attributes. Without an id it gets the next one of the versionmode. Raises:
-        malformed_id
+        """Add a Version without attributes; the caller must `update` it. Raises: malformed_id
+
+        If `id_` is None, the versionmode generates the id.
         """
         mode = MODES[resource.type.versionmode]
         if id_ is None:
@@ -167,7 +168,7 @@ class ChangeSet:
         return version
 
     def mark_parent_updated(self, entity: Entity) -> None:
-        """Update a parent because an entity was added to it or deleted from it."""
+        """Mark a parent as updated because an entity was added to it or deleted from it."""
         if not entity.is_new:
             entity.mark_updated(self.now)
         if isinstance(entity, Group):
@@ -190,13 +191,13 @@ class ChangeSet:
     # -- constraints ----------------------------------------------------------------------------------------------
 
     def constraints(self, group: Group, resources: str) -> tuple[GroupConstraint, ...]:
-        """Return the constraints in force on a Resource type in a Group. Raises: bad_request"""
+        """Return the effective constraints on a Resource type in a Group. Raises: bad_request"""
         return tuple(
             constraint for constraint in self.constraints_of(group, group.members) if constraint.resources == resources
         )
 
     def constraints_of(self, group: Group, members: Members) -> tuple[GroupConstraint, ...]:
-        """Return the constraints in force in a Group with these members. Raises: bad_request"""
+        """Return the effective constraints of a Group with these members. Raises: bad_request"""
         try:
             return constraints_of(group.type, members.get("constraints"))
         except BadConstraint as error:

@@ -3,8 +3,8 @@
     change_set = ChangeSet(snapshot, now, path, ignore)
     result = decide(change_set, request, validator)
 
-Afterwards `change_set` holds all changes, to be stored in one transaction. If `decide` raises `Refused`, nothing is
-stored.
+Afterwards, `change_set` contains all changes, which the caller stores in one transaction. If `decide` raises `Refused`,
+the caller must discard the change set.
 
 Spec: core/http.md#registry-http-apis.
 """
@@ -59,8 +59,8 @@ class WriteRequest:
     """A request that writes entities.
 
     Shape: `metadata` comes from the body or from headers; for DELETE it is the map of entities to delete, or `ALL`.
-    `body` is the document if the HTTP body is one. `default` is the flag setdefaultversionid ("" if absent); `epoch` is
-    the flag of that name.
+    `body` is the document if it was sent as the HTTP body. `default` is the flag setdefaultversionid ("" if absent);
+    `epoch` is the flag of that name.
     """
 
     method: str
@@ -73,7 +73,7 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What the response shows: the target itself, or the entities with `ids` in it; the Version `version` if not empty.
+    """What the response contains: the entities `ids` of the target, the Version `version`, or else the target itself.
 
     `created`: the target did not exist before. `new_version`: the id of a Version that the request created.
     """
@@ -92,7 +92,7 @@ def decide(
 ) -> WriteResult:
     """Apply a request to the change set, then check the invariants of everything that it changed.
 
-    `check` is called after the writes and before those checks.
+    `check` is called after the writes and before the invariants are checked.
     Raises: Refused, with any error type that a write can have
     """
     outcome = _WRITES[request.method, request.target.kind](change_set, request)

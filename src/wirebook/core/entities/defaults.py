@@ -25,10 +25,10 @@ STICKY, DEFAULT = "defaultversionsticky", "defaultversionid"
 def write_meta(
     change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any] | None, patch: bool, flag: str
 ) -> None:
-    """Write the meta (`metadata` None: none was sent), then apply its choice of the default Version.
+    """Write the meta (None if none was sent), then set the default Version that it specifies.
 
     `flag` is the value of setdefaultversionid (an id, ``null`` or "" if absent), which takes precedence.
-    Raises: mismatched_id, mismatched_epoch, unknown_id, setdefaultversionsticky_false, what `update` raises
+    Raises: mismatched_id, mismatched_epoch, unknown_id, setdefaultversionsticky_false, all errors of `update`
     """
     meta = resource.meta
     if metadata is not None:
@@ -49,7 +49,7 @@ def _update(change_set: ChangeSet, resource: Resource, metadata: Mapping[str, An
 
 
 def _set_initial_members(change_set: ChangeSet, resource: Resource) -> None:
-    """Set the attributes of a new meta for which none were sent; cached per model and type."""
+    """Set the attributes of a new meta that was not in the request. They are cached per model and type."""
     meta, type_, known = resource.meta, resource.type, change_set.model.bare_metas
     key = *type_.home, type_.plural
     if key in known:
@@ -64,8 +64,9 @@ def _set_initial_members(change_set: ChangeSet, resource: Resource) -> None:
 def _set_default(
     change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any] | None, patch: bool, flag: str
 ) -> None:
-    """Set whether the default Version is sticky, and which it is if the request names one; "" selects the
-    newest later.
+    """Set whether the default Version is sticky, and its id if it is.
+
+    For the id "", `choose_default` selects the newest Version later.
     """
     members = resource.meta.members
     current = members.get(DEFAULT, "")
@@ -87,7 +88,7 @@ def _set_default(
 def _requested_default(
     change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any], patch: bool
 ) -> tuple[bool, str]:
-    """Return whether the default is sticky and its id, as the sent meta defines them."""
+    """Return whether the default Version is sticky and its id, according to the meta in the request."""
     choice = {
         name: value for name, value in metadata.items() if name in (STICKY, DEFAULT) and name not in change_set.ignore
     }
@@ -137,7 +138,7 @@ def prune_surplus(change_set: ChangeSet, resource: Resource) -> bool:
 
 
 def choose_default(change_set: ChangeSet, resource: Resource) -> None:
-    """Set the default Version when everything is written: the sticky one, or the newest."""
+    """Set the default Version after all Versions are written: the sticky one, or the newest."""
     members, before = resource.meta.members, resource.meta.before
     if not members[DEFAULT]:
         members[DEFAULT] = newest(resource)

@@ -1,4 +1,4 @@
-"""Delete entities: a single one, those of a map, or a whole collection.
+"""Delete entities: a single entity, the entities in a map, or a whole collection.
 
 Spec: core/spec.md#deleting-entities.
 """
@@ -33,7 +33,7 @@ def listed_map(value: Any, path: str) -> Mapping[str, Any]:
 
 
 def _entry(listed: Mapping[str, Any], key: str, path: str) -> Mapping[str, Any]:
-    """Return the members sent for an entity that exists; other entries of the map are ignored. Raises: parsing_data"""
+    """Return the members that were sent for an entity to delete. Raises: parsing_data"""
     metadata = listed[key]
     if metadata is not None and not isinstance(metadata, Mapping):
         raise refused("parsing_data", path, error_detail=f"'{key}' must be an object; got {preview(metadata)}")
@@ -41,9 +41,10 @@ def _entry(listed: Mapping[str, Any], key: str, path: str) -> Mapping[str, Any]:
 
 
 def delete_groups(change_set: ChangeSet, type_: GroupType, listed: Listed, groups: Iterable[Group]) -> None:
-    """Delete the listed Groups, or `groups`, which are all of the type.
+    """Delete the listed Groups or, if `listed` is None, `groups`, which are all of the type.
 
-    Raises: parsing_data, mismatched_id, mismatched_epoch, readonly
+    Listed Groups that do not exist are ignored.
+    Raises: parsing_data, mismatched_id, mismatched_epoch, invalid_attribute, readonly
     """
     if listed is None:
         gone = list(groups)
@@ -58,7 +59,7 @@ def delete_groups(change_set: ChangeSet, type_: GroupType, listed: Listed, group
 
 
 def _check_id(metadata: Mapping[str, Any], singular: str, entity: Entity | Resource, id_: str) -> None:
-    """Check that an id, of whatever JSON type, equals the entity's. Raises: mismatched_id"""
+    """Check that an id, which may have any JSON type, equals the entity's. Raises: mismatched_id"""
     requested = metadata.get(f"{singular}id")
     if requested is not None and requested != id_:
         invalid = requested if isinstance(requested, str) else preview(requested)
@@ -72,7 +73,7 @@ def _check_epoch(
 
 
 def _delete_unlocked(change_set: ChangeSet, groups: Collection[Group]) -> None:
-    """Delete Groups. Those with a read-only Resource are skipped if the request ignores `readonly`. Raises: readonly"""
+    """Delete Groups; skip those with a read-only Resource if the request ignores `readonly`. Raises: readonly"""
     locked = change_set.snapshot.reader.locked_in(groups) if groups else {}
     for group in groups:
         if group.xid not in locked:
@@ -96,9 +97,10 @@ def delete_group(change_set: ChangeSet, group: Group) -> None:
 def delete_resources(
     change_set: ChangeSet, group: Group, plural: str, listed: Listed, resources: Iterable[Resource]
 ) -> None:
-    """Delete the listed Resources, or `resources`, which are all of the type.
+    """Delete the listed Resources or, if `listed` is None, `resources`, which are all of the type.
 
-    Raises: parsing_data, mismatched_id, mismatched_epoch, misplaced_epoch, readonly
+    Listed Resources that do not exist are ignored.
+    Raises: parsing_data, mismatched_id, mismatched_epoch, misplaced_epoch, invalid_attribute, readonly
     """
     if listed is None:
         gone = list(resources)
@@ -113,8 +115,9 @@ def delete_resources(
 
 
 def _check_resource(change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any]) -> None:
-    """Check the id, and the epoch of the meta. Raises: mismatched_id, mismatched_epoch, misplaced_epoch,
-    invalid_attribute
+    """Check the id, and the epoch of the meta.
+
+    Raises: mismatched_id, mismatched_epoch, misplaced_epoch, invalid_attribute
     """
     _check_id(metadata, resource.type.singular, resource, resource.id)
     meta = metadata.get("meta")
@@ -137,7 +140,7 @@ def delete_resource(change_set: ChangeSet, resource: Resource, epoch: int | None
 
 
 def delete_version(change_set: ChangeSet, resource: Resource, id_: str, epoch: int | None, default: str) -> None:
-    """Delete a single Version. Raises: not_found, mismatched_epoch, what `delete_versions` raises"""
+    """Delete a single Version. Raises: not_found, mismatched_epoch, all errors of `delete_versions`"""
     xid = f"{resource.xid}/versions/{id_}"
     is_locked(change_set, resource, WriteOptions(root=True), xid)
     check_no_reference(change_set, resource)
@@ -148,9 +151,11 @@ def delete_version(change_set: ChangeSet, resource: Resource, id_: str, epoch: i
 
 
 def delete_versions(change_set: ChangeSet, resource: Resource, listed: Listed, default: str = "") -> None:
-    """Delete Versions; the Resource is deleted with its last Version. `default` is the flag setdefaultversionid.
+    """Delete the listed Versions, or all if `listed` is None. The Resource is deleted with its last Version.
 
-    Raises: parsing_data, unknown_id, mismatched_id, mismatched_epoch, readonly, bad_flag, what `finish` raises
+    Listed Versions that do not exist are ignored. `default` is the flag setdefaultversionid.
+    Raises: parsing_data, unknown_id, mismatched_id, mismatched_epoch, invalid_attribute, readonly, bad_flag,
+    bad_request, all errors of `finish`
     """
     is_locked(change_set, resource, WriteOptions(root=True))
     check_no_reference(change_set, resource)

@@ -1,4 +1,4 @@
-"""The document of a Version: the three attributes that can carry it, and how it is stored and shown.
+"""The document of a Version: the three attributes that can contain it, and its conversion for storage and responses.
 
     <RESOURCE>        a JSON value
     <RESOURCE>base64  bytes
@@ -30,7 +30,7 @@ IMPLICIT: Final[Mapping[str, str]] = {"application/json": "json", "*+json": "jso
 
 
 class Body(NamedTuple):
-    """A document that is the HTTP body, not an attribute."""
+    """A document that was sent as the HTTP body, not as an attribute."""
 
     document: bytes
 
@@ -38,9 +38,10 @@ class Body(NamedTuple):
 def with_contenttype(
     version: Version, type_: ResourceType, metadata: Mapping[str, Any], *, patch: bool
 ) -> Mapping[str, Any]:
-    """Return `metadata` with a contenttype: a document sent as an attribute is JSON unless the request says otherwise.
+    """Return `metadata` with the contenttype for a document that was sent as an attribute.
 
-    A PATCH keeps the stored contenttype. `version` is in its state before the request.
+    Without a contenttype in the request, the attribute `<RESOURCE>` makes it JSON. In a PATCH, so does
+    `<RESOURCE>base64`, but a stored contenttype is kept. `version` is in its state before the request.
     """
     name, _, encoded = type_.document_names
     came = metadata.get(name) is not None or (patch and metadata.get(encoded) is not None)
@@ -52,9 +53,11 @@ def with_contenttype(
 def write_document(
     version: Version, type_: ResourceType, metadata: Mapping[str, Any], *, patch: bool, body: Body | None
 ) -> None:
-    """Set the document of `version`; without one in the request it keeps its own.
+    """Set the document of `version`. The request's attributes are already in `version.members`.
 
-    The request's attributes are already in `version.members`. Raises: invalid_attribute
+    If the request contains no document, the stored one is kept. null removes it, and a full update (PUT) removes a
+    document that is stored elsewhere.
+    Raises: invalid_attribute
     """
     name, url, encoded = type_.document_names
     named = [attribute for attribute in type_.document_names if attribute in metadata]
@@ -85,7 +88,7 @@ def check_one(type_: ResourceType, metadata: Mapping[str, Any], subject: str) ->
 
 
 def lacks_url(version: Version, type_: ResourceType) -> bool:
-    """Return whether the model requires an external document and the Version has none."""
+    """Return whether the model requires the URL of an external document and the Version has none."""
     url = type_.document_names[1]
     return type_.attributes[url].required and url not in version.members
 
@@ -124,7 +127,7 @@ def _decode(version: Version, name: str, text: Any) -> bytes:
 
 
 def _is_json(contenttype: str | None, type_: ResourceType) -> bool:
-    """Return whether a document of that media type must be JSON, by the typemap or by the media type itself."""
+    """Return whether a document of this media type must be JSON, by the typemap or by the media type itself."""
     representation = representation_of(contenttype, type_.typemap)
     return representation == "json" or (representation == "binary" and representation_of(contenttype, {}) == "json")
 
@@ -143,7 +146,10 @@ def format_document(value: Any, *, quoted: bool) -> bytes:
 
 
 def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType, *, binary: bool) -> tuple[str, str]:
-    """Return the attribute that shows a document, and its JSON text: JSON as it is, text as a string, else base64."""
+    """Return the attribute that contains a document, and its JSON text.
+
+    By contenttype, the value is the JSON of the document or its text as a string. If neither is possible, it is base64.
+    """
     name, _, encoded = type_.document_names
     representation = "binary" if binary or not document else representation_of(contenttype, type_.typemap)
     try:
@@ -157,10 +163,10 @@ def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType
 
 
 def _embeddable_json(document: bytes) -> str:
-    """Return the text of a JSON document, with its numbers as they are written.
+    """Return the text of a JSON document, in which numbers keep their spelling.
 
-    Raises: ValueError, if a request could not contain it as an attribute: null means no document there, and duplicate
-    members are an error
+    Raises: ValueError, if a request could not contain it as an attribute: null would mean that there is no document,
+    and duplicate members are an error
     """
     if parse_json(document, max_depth=DEEPEST, strict=True) is None:
         raise ValueError(document)
@@ -168,11 +174,11 @@ def _embeddable_json(document: bytes) -> str:
 
 
 DEEPEST: Final = 80
-"""Maximum nesting of JSON in an attribute. Together with the levels above it, a request has at most 100."""
+"""Maximum nesting of JSON in an attribute: a request may have 100 levels, including those above the attribute."""
 
 
 def representation_of(contenttype: str | None, typemap: Mapping[str, str]) -> str:
-    """Return how a media type is shown: binary, json or string."""
+    """Return how responses represent documents of a media type: binary, json or string."""
     bare = (contenttype or "").partition(";")[0].strip().lower()
     for rules in (typemap, IMPLICIT):
         representations = {

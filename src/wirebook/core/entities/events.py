@@ -1,6 +1,6 @@
 """Events: the changes of a request as CloudEvents.
 
-Each changed entity has one event: deleted, created or updated. A change of `deprecated` has a further event.
+Each changed entity has one event: deleted, created or updated. A change of `deprecated` has an additional event.
 
 Spec: core/events.md.
 """
@@ -22,7 +22,7 @@ PREFIX: Final = "io.xregistry"
 
 @dataclass(slots=True)
 class Change:
-    """What happened to one entity. `changed` are the names of attributes, for an update."""
+    """The change of one entity. `changed` are the names of the changed attributes, for updates and deprecations."""
 
     entity: str
     action: str
@@ -31,7 +31,7 @@ class Change:
 
     @property
     def type(self) -> str:
-        """The CloudEvents type."""
+        """The CloudEvents attribute `type`."""
         return f"{PREFIX}.{self.entity}.{self.action}"
 
 
@@ -40,7 +40,8 @@ def changes_of(
 ) -> list[Change]:
     """Return all changes of a request, the Registry first.
 
-    `capabilities` are the names of changed capabilities, if the request wrote them.
+    `model`: the request replaced the model. `capabilities` are the names of changed capabilities; None if the request
+    did not write them.
     """
     settings: list[Change] = []
     if model:
@@ -70,13 +71,13 @@ def changes_of(
 
 
 def pack(changes: Iterable[Change]) -> str:
-    """Return the changes of a request as one text, without anything that depends on the reader."""
+    """Serialize the changes of a request, without values that depend on the consumer, such as the base URL."""
     rows = [[change.entity, change.action, change.xid, list(change.changed)] for change in changes]
     return msgspec.json.encode(rows).decode()
 
 
 def unpack(text: str) -> list[Change]:
-    """Return the changes in a text of `pack`."""
+    """Parse a text that `pack` returned."""
     return [
         Change(entity, action, xid, dict.fromkeys(changed))
         for entity, action, xid, changed in msgspec.json.decode(text)
@@ -93,7 +94,7 @@ def _differences(before: Members, now: Members) -> Iterator[str]:
 
 
 def _group(group: Group, plurals: Iterable[str]) -> Iterator[Change]:
-    """Yield the changes of a Group; `plurals` are its collections whose size changed."""
+    """Yield the changes of a Group. `plurals` are its collections in which Resources were created or deleted."""
     if group.deleted:
         yield Change("group", "deleted", group.xid)
     elif group.is_new:
@@ -113,7 +114,7 @@ def _deprecation(kind: str, xid: str, entity: Entity) -> Iterator[Change]:
 
 
 def _deleted_with_groups(change_set: ChangeSet) -> Iterator[Change]:
-    """Yield the deletions of what was in deleted Groups."""
+    """Yield the deletions of the Resources and Versions in deleted Groups."""
     gone = [group for group in change_set.changed_groups.values() if group.deleted and not group.is_new]
     for resource in change_set.snapshot.reader.resources_of(gone) if gone else ():
         yield from _resource_deletion(resource)
@@ -175,7 +176,7 @@ def _changed_attributes(resource: Resource, versions: list[Change]) -> dict[str,
 
 
 def _attributes_with_values(type_: ResourceType, version: Version | None, *, before: bool = False) -> Iterator[str]:
-    """Yield the attributes of a Version that have values, after the request or `before` it."""
+    """Yield the names of a Version's attributes that have values, after the request or `before` it."""
     if version is None:
         return
     yield from ("self", "xid", "isdefault")
@@ -188,8 +189,9 @@ def _attributes_with_values(type_: ResourceType, version: Version | None, *, bef
 
 
 def cloudevents(changes: Iterable[Change], base: str, correlation: str, time: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the changes of one request as CloudEvents. An id consists of the request's correlation and the change's
-    position.
+    """Yield the changes of one request as CloudEvents.
+
+    An event id consists of the request's correlation id and the position of the change.
     """
     for position, change in enumerate(changes):
         event: dict[str, Any] = {

@@ -23,7 +23,7 @@ def write_group(
 ) -> Group:
     """Create or update a Group and the Resources nested in it.
 
-    Raises: mismatched_id, mismatched_epoch, what `update` and `write_resource` raise
+    Raises: mismatched_id, mismatched_epoch, all errors of `update` and `write_resource`
     """
     group = change_set.group(type_, id_) or change_set.add_group(type_, id_)
     check_id(metadata, type_.singular, id_, group.xid, ignored=root and "id" in change_set.ignore)
@@ -40,7 +40,7 @@ def write_group(
 def write_groups(
     change_set: ChangeSet, type_: GroupType, metadata: Mapping[str, Metadata], *, patch: bool
 ) -> list[Group]:
-    """Create or update the Groups of a map."""
+    """Create or update the Groups in a map by id."""
     return [write_group(change_set, type_, key, metadata[key], patch=patch) for key in metadata]
 
 
@@ -56,7 +56,7 @@ def write_nested_resources(change_set: ChangeSet, group: Group, metadata: Metada
 def write_resources(
     change_set: ChangeSet, group: Group, plural: str, metadata: Mapping[str, Metadata], *, patch: bool
 ) -> list[Resource]:
-    """Create or update the Resources of a map."""
+    """Create or update the Resources in a map by id."""
     type_ = group.type.resources[plural]
     return [
         write_resource(change_set, ResourceLocation(group, type_, key), metadata[key], WriteOptions(patch=patch))
@@ -65,7 +65,7 @@ def write_resources(
 
 
 def implied_group(change_set: ChangeSet, type_: GroupType, id_: str) -> Group:
-    """Return the Group of a Resource to write; if it does not exist, create it with default values.
+    """Return the Group that contains the entity to write; if it does not exist, create it with default values.
 
     Raises: required_attribute_missing
     """
@@ -73,7 +73,7 @@ def implied_group(change_set: ChangeSet, type_: GroupType, id_: str) -> Group:
 
 
 def post_to_group(change_set: ChangeSet, type_: GroupType, id_: str, metadata: Metadata) -> dict[str, list[str]]:
-    """Write the Resources in a map of Resource types, and no attributes of the Group. Return the ids by type.
+    """Write Resources, a map by type and id without attributes of the Group. Return the ids by type.
 
     Raises: resources_only, bad_request
     """
@@ -89,7 +89,7 @@ def post_to_group(change_set: ChangeSet, type_: GroupType, id_: str, metadata: M
 
 
 def post_to_registry(change_set: ChangeSet, metadata: Metadata) -> dict[str, list[str]]:
-    """Write the Groups in a map of Group types, and no attributes of the Registry. Return the ids by type.
+    """Write Groups, a map by type and id without attributes of the Registry. Return the ids by type.
 
     Raises: groups_only, bad_request
     """
@@ -106,16 +106,17 @@ def post_to_registry(change_set: ChangeSet, metadata: Metadata) -> dict[str, lis
 
 
 def _is_helper(name: str, plurals: Mapping[str, Any]) -> bool:
-    """Return whether it is `<COLLECTION>url` or `<COLLECTION>count`, which responses with the flag `collections`
-    contain.
+    """Return whether a name is `<COLLECTION>url` or `<COLLECTION>count`.
+
+    Responses with the flag `collections` contain these members, so requests may contain them, too.
     """
     return any(name in (f"{plural}url", f"{plural}count") for plural in plurals)
 
 
 def write_registry(change_set: ChangeSet, metadata: Metadata, *, patch: bool) -> None:
-    """Write the Registry's own attributes and the Groups nested in it. Capabilities and model are written before.
+    """Write the Registry's own attributes and the Groups nested in it, after capabilities and model are written.
 
-    Raises: mismatched_id, mismatched_epoch, what `update` and `write_group` raise
+    Raises: mismatched_id, mismatched_epoch, all errors of `update` and `write_group`
     """
     registry = change_set.registry
     check_id(metadata, "registry", str(registry.members["registryid"]), "/", ignored="id" in change_set.ignore)

@@ -1,7 +1,7 @@
-"""End-of-request checks: what must hold when all changes of a request are in place.
+"""End-of-request checks: invariants that must hold after all changes of a request.
 
-In the order of the specification: formats, constraints, attributes with the same value in all Versions, compatibility,
-number of Versions.
+They are checked in the order of the specification: formats, constraints, attributes with the same value in all
+Versions, compatibility, number of Versions.
 
 Spec: core/spec.md#resource-processing-algorithm (steps 6 to 10); core/model.md#attributesstringmatchversions.
 """
@@ -42,16 +42,14 @@ def check_invariants(change_set: ChangeSet, validator: DocumentValidator) -> Non
             check_shared(resource)
             check_compatibility(change_set, resource, validator)
             if prune_surplus(change_set, resource):
-                check_compatibility(change_set, resource, validator)  # pruning gives Versions new neighbours
+                check_compatibility(change_set, resource, validator)  # pruning changes the ancestors of Versions
 
 
 # -- constraints --------------------------------------------------------------------------------------------------
 
 
 def _check_constraints(change_set: ChangeSet, changed: Collection[Resource]) -> None:
-    """Check changed Resources, all Resources of Groups with stricter constraints, and cross-references to
-    changed ones.
-    """
+    """Check changed Resources, cross-references to them, and all Resources in Groups with stricter constraints."""
     bound = [resource for resource in changed if change_set.constraints(resource.group, resource.type.plural)]
     elsewhere = {resource.xref for resource in bound if resource.xref and resource.xref not in change_set.changed}
     shown = (
@@ -71,7 +69,7 @@ def _check_constraints(change_set: ChangeSet, changed: Collection[Resource]) -> 
 def _versions_shown(
     change_set: ChangeSet, resource: Resource, shown: Mapping[str, dict[str, Members]]
 ) -> dict[str, Members]:
-    """Return the Versions that a Resource shows; `shown` has those of unchanged Resources."""
+    """Return the Versions of a Resource or its target, by id; `shown` contains those of unchanged targets."""
     target = change_set.changed.get(resource.xref) if resource.xref else resource
     if target is None:
         return shown.get(resource.xref or "", {})
@@ -99,7 +97,7 @@ def _check_group(change_set: ChangeSet, group: Group) -> None:
 
 
 def _stricter_constraints(change_set: ChangeSet, group: Group) -> list[GroupConstraint]:
-    """Return the constraints that changed, or that compare with an attribute of the Group that changed."""
+    """Return the constraints that changed, or that refer to an attribute of the Group that changed."""
     old = {
         _requirement(constraint, group.before or {})
         for constraint in change_set.constraints_of(group, group.before or {})
@@ -112,13 +110,13 @@ def _stricter_constraints(change_set: ChangeSet, group: Group) -> list[GroupCons
 
 
 def _requirement(constraint: GroupConstraint, group: Members) -> tuple[Any, ...]:
-    """Return what a constraint requires of the Versions in a Group with those members, to compare it."""
+    """Return a comparison key for what a constraint requires of the Versions in a Group with these members."""
     expected = tuple(values_at(group, constraint.equals)) if constraint.equals else ()
     return constraint.resources, constraint.path, constraint.enum, tuple(map(repr, expected))
 
 
 def check_constraints(change_set: ChangeSet, resource: Resource, versions: Mapping[str, Members]) -> None:
-    """Check the Versions that a Resource shows against the constraints of its Group. Raises: constraint_failure"""
+    """Check Versions of a Resource, or of its target, against its Group's constraints. Raises: constraint_failure"""
     _check_versions(
         change_set.constraints(resource.group, resource.type.plural), resource.group, resource.xid, versions
     )
@@ -176,7 +174,7 @@ def _value_at(members: Any, path: tuple[str, ...]) -> Any:
 
 
 def _comparable(path: tuple[str, ...], value: Any) -> tuple[str, Any]:
-    """Return a value to compare; names of formats compare without case."""
+    """Return the comparison key of a value; format names compare case-insensitively."""
     if isinstance(value, str) and path == ("format",):
         value = value.casefold()
     return type(value).__name__ if isinstance(value, (bool, str, type(None))) else "number", value

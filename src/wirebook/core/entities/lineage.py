@@ -24,13 +24,18 @@ def links_of(resource: Resource) -> dict[str, Link]:
 
 
 def only_version(resource: Resource) -> Version | None:
-    """Return the Version of a Resource that has exactly one; in every mode it is the newest and its own ancestor."""
+    """Return the Version of a Resource that has exactly one, else None.
+
+    In every versionmode, a single Version is the newest and its own ancestor.
+    """
     return next(iter(resource.versions.values())) if len(resource.versions) == 1 else None
 
 
 def relink(change_set: ChangeSet, resource: Resource, gone: Collection[str] = ()) -> None:
-    """Set the ancestor of every Version by the mode of its type. `gone` are Versions that existed before.
+    """Set the ancestor of every Version by the versionmode of its type.
 
+    A Version whose ancestor is missing becomes a root if the ancestor existed before the request or if its id is in
+    `gone`. Any other missing ancestor is an error.
     Raises: unknown_id, ancestor_circular_reference, multiple_roots
     """
     mode = resource.type.versionmode
@@ -45,7 +50,7 @@ def relink(change_set: ChangeSet, resource: Resource, gone: Collection[str] = ()
                 continue
             if link.ancestor not in resource.versions_before and link.ancestor not in gone:
                 raise refused("unknown_id", resource.xid, singular="version", id=link.ancestor)
-            links[id_] = Link(id_, link.createdat, link.modifiedat, id_)  # a child of a deleted ancestor is a root
+            links[id_] = Link(id_, link.createdat, link.modifiedat, id_)  # a child of a deleted Version is a root
     for id_, ancestor in MODES[mode].chain(links).items():
         _set_ancestor(change_set, resource.versions[id_], ancestor, keeps_time=mode == "modifiedat")
     links = links_of(resource)
@@ -69,7 +74,7 @@ def _set_ancestor(change_set: ChangeSet, version: Version, ancestor: str, *, kee
 def prune(change_set: ChangeSet, resource: Resource) -> bool:
     """Delete the oldest Versions beyond `maxversions`. Return whether there were any.
 
-    The default Version stays, except with `maxversions` 1, where a new Version replaces the former one.
+    The default Version is kept. If `maxversions` is 1, the newest created Version (else the newest of all) is kept.
     Raises: multiple_roots
     """
     limit = resource.type.maxversions

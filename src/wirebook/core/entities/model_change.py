@@ -1,6 +1,6 @@
-"""Replace the model of a registry that has entities: all must comply with the new model, or it is rejected.
+"""Replace the model of a registry that has entities. If any entity does not comply, the new model is rejected.
 
-What follows from the new model is stored without a new epoch: defaults of new attributes, the order of attributes,
+Consequences of the new model are stored without a new epoch: defaults of new attributes, the order of attributes,
 results of validation. Only a new ancestor counts as a change of a Version.
 
 Spec: core/model.md#creating-or-updating-the-registry-model; docs/decisions/0098.
@@ -41,8 +41,8 @@ def change_model(
 ) -> Compliance:
     """Make `new` the model of the change set, check all entities against it and adapt them.
 
-    `written` names the entities that the same request writes afterwards, besides the Registry. They must comply after
-    they are written: the caller calls `check_written` then. None: the request writes nothing else.
+    `written` are the entities other than the Registry that the same request writes afterwards; None if it writes
+    nothing else. They must comply after they are written: the caller must then call `check_written`.
     Raises: model_error, model_compliance_error, hasdocument_violation, setdefaultversionsticky_false, multiple_roots,
     constraint_failure, mismatched_version_attribute, format_*, compatibility_*
     """
@@ -71,7 +71,11 @@ def _check_singular(path: str, was: GroupType | ResourceType | None, now: GroupT
 
 
 def _affected_group_types(old: Model, new: Model) -> list[str]:
-    """Return the Group types whose entities may not comply: those that differ, or all if cross-references may break."""
+    """Return the Group types whose entities might not comply.
+
+    These are the types that differ in more than new optional attributes, or all if types are removed or defined
+    elsewhere, which may break cross-references.
+    """
     homes = {(group.plural, type_.plural): type_.home for group, type_ in old.resource_types()}
     new_homes = {(group.plural, type_.plural): type_.home for group, type_ in new.resource_types()}
     if any(new_homes.get(path) != home for path, home in homes.items()) or old.groups.keys() - new.groups.keys():
@@ -80,7 +84,7 @@ def _affected_group_types(old: Model, new: Model) -> list[str]:
 
 
 def _accepts_all(old: GroupType, new: GroupType) -> bool:
-    """Return whether every entity of the old Group type is valid unchanged in the new one."""
+    """Return whether every entity of the old Group type is valid in the new one without changes."""
     if old.constraints != new.constraints or not _only_adds_optional(group_attributes(old), group_attributes(new)):
         return False
     return all(_accepts_all_resources(type_, new.resources[name]) for name, type_ in old.resources.items())
@@ -94,7 +98,7 @@ def _accepts_all_resources(old: ResourceType, new: ResourceType) -> bool:
 
 
 def _only_adds_optional(before: AttributeSet, now: AttributeSet) -> bool:
-    """Return whether the new attributes only add optional ones that no entity can have yet."""
+    """Return whether the new attributes only add optional attributes that no entity can have yet."""
     added = now.attributes.keys() - before.attributes.keys()
     is_new = all(not now.attributes[name].required or name in now.managed for name in added)
     is_same = all(now.attributes.get(name) == attribute for name, attribute in before.attributes.items())
@@ -115,7 +119,7 @@ class _MemberConversion:
         self._attributes = _unlocked(Attributes(now.editable | now.branching_ids))
 
     def members(self, entity: Entity) -> Members:
-        """Return the members as they are stored under the new model. Raises: model_compliance_error"""
+        """Return the members in stored form under the new model. Raises: model_compliance_error"""
         taken = sorted(entity.members.keys() & self._taken)
         if taken:
             raise _noncompliance(f"{entity.xid}: {taken[0]}: the new model uses this name for another attribute.")
@@ -130,7 +134,7 @@ class _MemberConversion:
 
 
 def _unlocked(attributes: Attributes) -> Attributes:
-    """Return the attributes as the server may set them: none is read-only."""
+    """Return the attributes without `readonly`, at all levels, since the server may set them."""
     return Attributes({name: _without_lock(attribute) for name, attribute in attributes.items()})
 
 
@@ -159,7 +163,7 @@ class Compliance:
         self._is_written_now = False
 
     def check(self) -> None:
-        """Check the entities that the request does not write; the types of the others must exist."""
+        """Check the entities that the request does not write. The types of all entities must exist."""
         sources = []
         for entity in self._change_set.snapshot.reader.everything(self._plurals) if self._plurals else ():
             if isinstance(entity, Group):
@@ -242,7 +246,7 @@ class Compliance:
             self._change_set.changed_groups[group.xid] = group
 
     def _retype(self, resource: Resource) -> None:
-        """Give a Resource its type in the new model. Raises: model_compliance_error"""
+        """Set the type of a Resource to that of the new model. Raises: model_compliance_error"""
         type_ = resource.group.type.resources.get(resource.type.plural)
         if type_ is None:
             raise _noncompliance(
@@ -251,9 +255,7 @@ class Compliance:
         resource.type = type_
 
     def _resource(self, resource: Resource, *, is_bound: bool) -> None:
-        """Check a Resource. `is_bound`: the constraints of its Group already hold, not only after the Group
-        is written.
-        """
+        """Check a Resource. `is_bound`: check its Group's constraints, too, since the Group is not written later."""
         before = self._old.groups[resource.group.type.plural].resources[resource.type.plural]
         self._convert_resource(resource, before, resource.type)
         self._check_resource(resource, before, resource.type, is_bound=is_bound)
@@ -293,9 +295,7 @@ class Compliance:
             choose_default(change_set, resource)
 
     def _references(self, sources: Collection[Resource]) -> None:
-        """Check that cross-references lead to their own type, and that what they show meets the constraints of their
-        Groups.
-        """
+        """Check that targets of cross-references have the same type and meet the constraints of the sources' Groups."""
         for source in sources:
             if why := target_fault(self._change_set, source.type, source.xref or ""):
                 raise _noncompliance(f"{source.xid} is a cross-reference to '{source.xref}': {why}.")

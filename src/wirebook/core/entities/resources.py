@@ -1,7 +1,7 @@
-"""Write a Resource: its Versions, the attributes of its default Version, its meta, and what depends on them.
+"""Write a Resource: its Versions, the attributes of its default Version, and its meta.
 
-The steps and their order are those of the specification. Formats, constraints and compatibility are checked at the end
-of the request, when all its changes are in place (`wirebook.core.entities.invariants`).
+The steps and their order follow the specification. Formats, constraints and compatibility are checked at the end of
+the request, after all its changes (`wirebook.core.entities.invariants`).
 
 Spec: core/spec.md#resource-processing-algorithm; core/resource.md.
 """
@@ -35,7 +35,7 @@ from wirebook.problems.xregistry import refused
 
 Metadata = Mapping[str, Any]
 REQUEST: Final = "request"
-"""The value of flags and attributes that stands for the Version whose id the server chooses."""
+"""The value of flags and attributes that refers to the Version that the request creates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class WriteOptions:
     """How a Resource is written.
 
     `patch`: partial update. `root`: the Resource is the request's target. `default`: the flag setdefaultversionid, ""
-    if absent. `headers`: attributes came as headers, so absent ones stay. `body`: the document, if it came as the HTTP
-    body.
+    if absent. `headers`: attributes were sent as HTTP headers, so absent attributes keep their values. `body`: the
+    document, if it was sent as the HTTP body.
     """
 
     patch: bool = False
@@ -57,7 +57,7 @@ class WriteOptions:
 def write_resource(
     change_set: ChangeSet, location: ResourceLocation, metadata: Metadata, options: WriteOptions
 ) -> Resource:
-    """Create or update a Resource. Raises: readonly, mismatched_id, what writing its Versions and meta raises"""
+    """Create or update a Resource. Raises: readonly, mismatched_id, all errors of writing its Versions and meta"""
     resource = change_set.resource(location)
     if resource is not None and is_locked(change_set, resource, options):
         return resource
@@ -95,7 +95,7 @@ def write_resource(
 def _skip_numbers(resource: Resource, ids: Collection[str]) -> None:
     """Advance the counter to the highest numeric id among the Versions sent with a Resource.
 
-    They may be exported from a registry that created, and deleted, Versions with the numbers in between.
+    They may come from an export of a registry that had created and deleted Versions with the numbers in between.
     """
     numbers = [int(id_) for id_ in ids if NUMBER.fullmatch(id_)]
     if not resource.counter & SEMVER_COUNTER:
@@ -106,8 +106,9 @@ NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}")
 
 
 def is_locked(change_set: ChangeSet, resource: Resource, options: WriteOptions, subject: str = "") -> bool:
-    """Return whether a Resource is read-only and must be skipped, which is only possible if it is one of several.
+    """Return whether a Resource is read-only and must be skipped.
 
+    A Resource can be skipped only if the request ignores `readonly` and the Resource is not its target.
     Raises: readonly, bad_flag
     """
     if not resource.meta.members.get("readonly"):
@@ -125,7 +126,7 @@ def is_locked(change_set: ChangeSet, resource: Resource, options: WriteOptions, 
 
 
 def _meta_of(metadata: Metadata, subject: str) -> Metadata | None:
-    """Return the meta in a Resource, or None if it has none; null is an empty meta. Raises: invalid_attribute"""
+    """Return the meta in the metadata of a Resource, None if absent, {} if null. Raises: invalid_attribute"""
     if "meta" not in metadata:
         return None
     meta = metadata["meta"]
@@ -140,10 +141,10 @@ def _meta_of(metadata: Metadata, subject: str) -> Metadata | None:
 def _first_target(
     change_set: ChangeSet, resource: Resource, metadata: Metadata, meta: Metadata, *, has_versions: bool
 ) -> list[str | None]:
-    """Return the Version that receives the Resource-level attributes if the Resource has no Versions yet.
+    """Return the id of the Version that gets the Resource-level attributes if the Resource has no Versions yet.
 
     The id is `versionid`, else the meta's `defaultversionid`; None if the server chooses it. The list is empty if no
-    Version receives them.
+    Version gets them.
     """
     named = metadata.get("versionid")
     if named is not None:
@@ -160,9 +161,9 @@ def _first_target(
 def write_version(
     change_set: ChangeSet, resource: Resource, id_: str | None, metadata: Metadata, options: WriteOptions
 ) -> Version:
-    """Create or update a Version. Without an id the server chooses one; `finish` sets the ancestor if none is sent.
+    """Create or update a Version. If `id_` is None, the server chooses one. `finish` sets the ancestor if none is sent.
 
-    Raises: versionid_not_allowed, mismatched_id, mismatched_epoch, one_resource, what `update` raises
+    Raises: versionid_not_allowed, mismatched_id, mismatched_epoch, one_resource, all errors of `update`
     """
     type_ = resource.type
     version = None if id_ is None else change_set.version(resource, id_)
@@ -195,14 +196,14 @@ def write_version(
         check_url(version, type_)
         version.members = change_set.version_attributes(type_).in_order(version.members)
     elif not options.patch:
-        version.document = None  # An earlier model may have allowed one.
+        version.document = None  # may be left from an earlier model
     return version
 
 
 def _check_names(version: Version, metadata: Metadata, *, is_open: bool) -> None:
-    """Check that a Version has no attribute of the Resource, which would then show it twice.
+    """Check that a Version has no attributes of the Resource, whose JSON would then contain them twice.
 
-    If the model allows any name (``*``), such a name is not an unknown attribute but a reserved one.
+    If the model allows any name (``*``), the error is that the name is reserved, not that the attribute is unknown.
     Raises: invalid_attribute, unknown_attribute
     """
     reserved = sorted(RESOURCE_LEVEL.intersection(metadata))
@@ -220,8 +221,9 @@ UNSET: Final = ""
 
 
 def _with_ancestor(version: Version, metadata: Metadata, *, asked: bool) -> Metadata:
-    """Return `metadata` with an ancestorid: the one sent; else the stored one; `UNSET` for null and for new Versions.
+    """Return `metadata` with an ancestorid: the one sent, else the stored one; `UNSET` for null and for new Versions.
 
+    `asked`: the server chose the versionid, so `REQUEST` refers to the Version itself.
     Raises: invalid_attribute
     """
     if "ancestorid" not in metadata:
@@ -238,7 +240,7 @@ def _with_ancestor(version: Version, metadata: Metadata, *, asked: bool) -> Meta
     return {**metadata, "ancestorid": version.id} if ancestor == REQUEST and asked else metadata
 
 
-# -- after the Versions----------------------------------------------------------------------------------------------
+# -- after the Versions ---------------------------------------------------------------------------------------------
 
 
 def finish(change_set: ChangeSet, resource: Resource, meta: Metadata | None, options: WriteOptions) -> None:
@@ -278,7 +280,7 @@ def write_versions(
 ) -> list[str]:
     """Write a map of Versions and return their ids.
 
-    Raises: missing_versions, defaultversionid_request, too_many_versions, bad_request, what `write_version` raises
+    Raises: missing_versions, defaultversionid_request, too_many_versions, bad_request, all errors of `write_version`
     """
     resource = change_set.resource(location)
     if not versions and resource is None:

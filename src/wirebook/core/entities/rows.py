@@ -1,10 +1,9 @@
-"""Entities in storage form: their members as JSON text, split where responses insert attributes that depend on the
-view.
+"""Entities as rows: their members as JSON text, split where responses insert attributes that depend on the view.
 
     Group     ids | text | collections            Version   ids | head | isdefault | tail | document
     meta      ids | text | default Version
 
-A text is a JSON object without its braces, "" if empty. It never contains ids, URLs or `isdefault`.
+A text is a JSON object without its braces, "" if empty. It never contains the entity's ids, its URLs or `isdefault`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ HEAD: Final = frozenset({"epoch", "name"})
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """A Group. `counts` are the numbers of its Resources by plural name."""
+    """A Group. `counts` has the number of its Resources by the plural name of their type."""
 
     key: int
     id: str
@@ -49,10 +48,10 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True)
 class ResourceRow:
-    """A Resource with its default Version. A cross-reference has `xref`, and the rest from its target.
+    """A Resource with its default Version. For a cross-reference, `xref` is set and the content is its target's.
 
-    `version` is None if the target does not exist. `revisions`: the numbers of the last writes to the Resource and to
-    its target, if the query selects them.
+    `version` is None if the target does not exist. `revisions` are the numbers of the last writes to the Resource and
+    to its target, if the query selects them.
     """
 
     key: int
@@ -84,13 +83,13 @@ def group_text(members: Members, id_name: str) -> str:
 
 
 def meta_text(members: Members, id_name: str) -> str:
-    """Return the text of a meta, without ids, cross-reference and default Version, which have columns."""
+    """Return the text of a meta, without ids, cross-reference and default Version, which have their own columns."""
     apart = (id_name, "xref", "defaultversionid", "defaultversionsticky")
     return format_members({name: value for name, value in members.items() if name not in apart})
 
 
 def version_texts(members: Members, id_name: str) -> tuple[str, str]:
-    """Return the head, up to the name, and the tail of a Version."""
+    """Return the head of a Version, with the members in `HEAD`, and its tail, with the others."""
     first: Members = {name: members[name] for name in sorted(HEAD) if name in members}
     apart = (id_name, "versionid", *HEAD)
     return format_members(first), format_members({name: value for name, value in members.items() if name not in apart})
@@ -100,12 +99,12 @@ def version_texts(members: Members, id_name: str) -> tuple[str, str]:
 
 
 def group_entity(row: GroupRow, type_: GroupType) -> Members:
-    """Return a Group with its ids."""
+    """Return the members of a Group, including its ids."""
     return {type_.id_name: row.id, "xid": f"/{type_.plural}/{row.id}", **parse_members(row.text)}
 
 
 def resource_entity(row: ResourceRow, type_: ResourceType, xid: str) -> Members:
-    """Return a Resource as its default Version, with the Resource's ids."""
+    """Return the members of a Resource: those of its default Version, with the Resource's ids."""
     entity: Members = {type_.id_name: row.id, "xid": xid}
     if row.version is not None:
         entity |= {"versionid": row.version.id, "isdefault": True}
@@ -114,7 +113,7 @@ def resource_entity(row: ResourceRow, type_: ResourceType, xid: str) -> Members:
 
 
 def meta_entity(row: ResourceRow, type_: ResourceType, xid: str) -> Members:
-    """Return the meta of the Resource with that xid."""
+    """Return the members of the meta of the Resource `xid`."""
     meta: Members = {type_.id_name: row.id, "xid": f"{xid}/meta", "xref": row.xref}
     if row.version is not None:
         meta |= parse_members(row.text)
@@ -123,14 +122,14 @@ def meta_entity(row: ResourceRow, type_: ResourceType, xid: str) -> Members:
 
 
 def version_entity(row: VersionRow, type_: ResourceType, owner: ResourceRow, xid: str) -> Members:
-    """Return a Version of a Resource; `xid` is the Version's own."""
+    """Return the members of a Version of the Resource `owner`; `xid` is that of the Version."""
     ids = {type_.id_name: owner.id, "versionid": row.id, "xid": xid, "isdefault": row.id == owner.default}
     return ids | parse_members(row.head) | parse_members(row.tail)
 
 
 @lru_cache(maxsize=256)
 def reader(names: frozenset[str]) -> Callable[[str], Members]:
-    """Return a parser that reads only the members `names` from a text, much faster than `parse_members`."""
+    """Return a parser that reads only the members `names` from a text. It is much faster than `parse_members`."""
     known = [name for name in sorted(names) if name.isprintable() and not set(name) & {'"', "\\"}]
     fields = [(f"member{i}", Any, msgspec.UNSET) for i in range(len(known))]
     rename = {f"member{i}": name for i, name in enumerate(known)}

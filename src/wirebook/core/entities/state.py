@@ -1,8 +1,10 @@
 """Entities before and after a request.
 
-Storage loads a `Snapshot` of the entities that a request names, the rules change it, and storage writes what differs.
+Storage loads a `Snapshot` of the entities that a request names, this package changes it, and storage writes the
+differences.
 
-Members are stored members in order. ``self``, ``xid`` and ``isdefault`` are not among them: they depend on the view.
+`Members` are the stored members of an entity, in order. They do not include ``self``, ``xid`` and ``isdefault``, which
+depend on the view.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class Entity:
 
     @property
     def is_new(self) -> bool:
-        """Whether the request created it."""
+        """Whether the request created the entity."""
         return self.before is None
 
     @property
@@ -68,7 +70,7 @@ class Version(Entity):
 
 
 class UnchangedDocument:
-    """A document that exists and that the request does not change. `read` loads it on demand."""
+    """An existing document that the request does not change. `read` loads it."""
 
     def __init__(self, read: Callable[[], bytes | None]) -> None:
         self.read = read
@@ -76,7 +78,7 @@ class UnchangedDocument:
 
 @dataclass(slots=True, eq=False)
 class Group(Entity):
-    """A Group. If `deleted`, everything in it is deleted, too."""
+    """A Group. If it is `deleted`, everything in it is deleted, too."""
 
     type: GroupType = field(kw_only=True)
     id: str = field(kw_only=True)
@@ -87,8 +89,9 @@ class Group(Entity):
 class Resource:
     """A Resource: its meta, and its Versions by id.
 
-    `counter` is the number of the last generated versionid. `versions_before` are the Versions before the request. A
-    cross-reference has ``xref`` in `meta.members`; of its own former members only epoch and createdat remain.
+    `counter` is the number of the last generated versionid (see `SEMVER_COUNTER` for semantic versions).
+    `versions_before` are the Versions before the request. A cross-reference has ``xref`` in `meta.members`; of its own
+    former members, only epoch and createdat remain.
     """
 
     xid: str
@@ -103,7 +106,7 @@ class Resource:
 
     @property
     def xref(self) -> str | None:
-        """The xid of the target if it is a cross-reference, else None."""
+        """The xid of the target if the Resource is a cross-reference, else None."""
         return self.meta.members.get("xref")
 
     @property
@@ -131,11 +134,11 @@ class ResourceLocation:
 
 @dataclass(slots=True, eq=False)
 class RegistryEntity(Entity):
-    """The Registry, without its capabilities and model."""
+    """The Registry, without its capabilities and its model."""
 
 
 class ShownVersions(NamedTuple):
-    """The Versions that a Resource shows, by id; for a cross-reference (`xref`) those of its target."""
+    """The members of a Resource's Versions by id; for a cross-reference (`xref`), those of its target's Versions."""
 
     xid: str
     plural: str
@@ -144,26 +147,28 @@ class ShownVersions(NamedTuple):
 
 
 class EntityReader(Protocol):
-    """Reads entities beyond the snapshot, as they were before the request. Each method takes a fixed number
-    of queries.
+    """Reads entities outside the snapshot, in their state before the request.
+
+    Cost: each method runs a fixed number of queries.
     """
 
     def resources_of(self, groups: Iterable[Group]) -> Iterator[Resource]:
-        """Yield all Resources of Groups, with their Versions."""
+        """Yield all Resources in these Groups, with their Versions."""
 
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
         """Yield the cross-references to these Resources, without Versions."""
 
     def versions_shown_by(self, xids: Collection[str]) -> Iterator[ShownVersions]:
-        """Yield the Resources with these xids that have Versions to show."""
+        """Yield the Resources with these xids that have Versions, or whose target has."""
 
     def versions_shown_in(self, group: Group, plurals: Collection[str]) -> Generator[ShownVersions]:
-        """Yield the Resources of these types in a Group that have Versions to show. The caller must close the
-        generator.
+        """Yield the Resources of these types in a Group that have Versions, or whose target has.
+
+        The caller must close the generator.
         """
 
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
-        """Return the Groups that contain a read-only Resource: the xid of one such Resource by the Group's xid."""
+        """Return the Groups that contain read-only Resources: by the Group's xid, the xid of one such Resource."""
 
     def everything(self, plurals: Collection[str]) -> Iterator[Group | Resource]:
         """Yield the Groups of these types, then the Resources in them with their Versions."""
@@ -174,7 +179,7 @@ class Snapshot:
     """The registry before a request: the Registry and the Groups and Resources that the request names.
 
     Shape: `groups` by (type, lower-case id), `resources` by (Group's xid, type, lower-case id); a missing key means
-    that the entity does not exist. `targets` are the Resources that their cross-references lead to, by xid.
+    that the entity does not exist. `targets` are the targets of the cross-references among `resources`, by xid.
     """
 
     registry: RegistryEntity

@@ -1,6 +1,6 @@
 """Validate documents against their format, and check their compatibility with other Versions.
 
-The formats themselves are unknown here: the caller passes a `DocumentValidator`.
+This module does not know the formats: the caller passes a `DocumentValidator`.
 
 Spec: core/spec.md#formatvalidated-attribute, #compatibilityvalidated-attribute, #compatibility-attribute.
 """
@@ -21,21 +21,21 @@ class DocumentValidator(Protocol):
     """The formats and compatibility rules that a service can check."""
 
     def family(self, format_: str) -> str | None:
-        """Return the family of formats that can be compared with this one; None if the format is not checked."""
+        """Return the family of formats that can be compared with this one; None if the format is not validated."""
 
     def faults(self, format_: str, document: bytes) -> str | None:
-        """Return why a document is not valid in its format; None if it is."""
+        """Return why a document is not valid in its format; None if it is valid."""
 
     def rules(self, format_: str) -> frozenset[str]:
         """Return the compatibility rules that are checked for a format."""
 
     def incompatible(self, rule: str, format_: str, old: bytes, new: bytes) -> str | None:
-        """Return why `new` breaks ``backward`` (readers of `new` read `old`) or ``forward``; None if it does not."""
+        """Return why `new` violates ``backward`` (readers of `new` read `old`) or ``forward``; None if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnabledValidator:
-    """A validator limited to the formats and rules in the capabilities of a registry."""
+    """A validator restricted to the formats and rules that the capabilities of a registry enable."""
 
     validator: DocumentValidator
     capabilities: Mapping[str, Any]
@@ -70,7 +70,7 @@ NEIGHBOUR = "An ancestor was not validated"
 def check_formats(
     change_set: ChangeSet, resource: Resource, validator: DocumentValidator, *, every: bool = False
 ) -> None:
-    """Validate each Version that is new or changed, or `every` one, and record the result in its attributes.
+    """Validate Versions that are new, changed or not validated yet, or `every` Version; set the result attributes.
 
     Raises: format_violation, format_unknown, format_external
     """
@@ -81,10 +81,10 @@ def check_formats(
 def check_compatibility(
     change_set: ChangeSet, resource: Resource, validator: DocumentValidator, *, every: bool = False
 ) -> None:
-    """Compare Versions along their lineage by the rule in the meta, and record the result in their attributes.
+    """Compare Versions with their ancestors by the rule in the meta, and set the result attributes.
 
-    New and changed Versions are compared with their neighbours; all with all if the rule is new or `every` is set.
-    Raises: compatibility_violation, compatibility_unknown
+    Only pairs with a new or changed Version, or a new ancestor, are compared; if the rule is new or `every` is set, all
+    are. Raises: compatibility_violation, compatibility_unknown
     """
     if resource.type.validatecompatibility or every:
         _ResourceCheck(change_set, resource, validator).compatibility(every)
@@ -134,7 +134,7 @@ class _ResourceCheck:
         return None
 
     def _set_outcome(self, version: Version, kind: str, valid: bool | None, why: str | None) -> None:
-        """Set or remove ``<kind>validated`` and its reason. The server owns these attributes: the epoch stays."""
+        """Set or remove ``<kind>validated`` and its reason. The epoch does not change, since the server sets these."""
         name, reason = f"{kind}validated", f"{kind}validatedreason"
         if (version.members.get(name), version.members.get(reason)) == (valid, why):
             return
@@ -183,7 +183,7 @@ class _ResourceCheck:
         return NO_RULE
 
     def _older(self, version: Version, rule: str) -> list[Version]:
-        """Return the Versions that the rule compares with: the parent or, if transitive, all ancestors."""
+        """Return the Versions that the rule compares with: the direct ancestor or, if transitive, all ancestors."""
         is_transitive, ancestors = rule.lower().endswith("_transitive"), list[Version]()
         while (parent := self._resource.versions.get(version.members["ancestorid"])) and parent is not version:
             ancestors.append(parent)
@@ -193,7 +193,7 @@ class _ResourceCheck:
         return ancestors
 
     def _to_compare(self, version: Version, older: Iterable[Version]) -> Iterator[Version]:
-        """Yield those of `older` with which the Version was not compared before in their current state."""
+        """Yield the valid Versions of `older` that have not been compared with this Version in their current state."""
         is_new = version.id in self._changed
         child = version
         for old in older:
@@ -217,7 +217,7 @@ class _ResourceCheck:
 
 
 def _needs_comparison(version: Version) -> bool:
-    """Return whether an earlier comparison of a Version may be out of date."""
+    """Return whether earlier comparisons of a Version may be out of date."""
     is_same = isinstance(version.document, UnchangedDocument) and version.members.get("format") == (
         version.before or {}
     ).get("format")

@@ -17,7 +17,7 @@ __all__ = ["MODES", "Lineage", "Link", "VersionMode", "find_cycle", "prune_order
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One Version in a lineage. If `ancestor` is None, the mode chooses it; a root is its own ancestor."""
+    """One Version in a lineage. If `ancestor` is None, the mode sets it; a root is its own ancestor."""
 
     versionid: str
     createdat: str
@@ -35,7 +35,7 @@ Rank = Callable[[Link], Any]
 
 
 def next_number(counter: int, taken: Collection[str]) -> tuple[str, int]:
-    """Return the next number that is not a versionid, and the counter, which is that number.
+    """Return the next number that is not yet a versionid, as the id and as the new counter.
 
     Spec: core/spec.md#version-ids
     """
@@ -67,7 +67,7 @@ def roots(lineage: Lineage) -> list[str]:
 
 
 def find_cycle(lineage: Lineage) -> list[str]:
-    """Return the Versions of one find_cycle of ancestors, or an empty list."""
+    """Return the ids of the Versions in one cycle of ancestors, or an empty list."""
     known: set[str] = set()
     for start in lineage:
         walked: dict[str, None] = {}
@@ -87,9 +87,10 @@ def find_cycle(lineage: Lineage) -> list[str]:
 
 
 def prune_order(mode: VersionMode, lineage: Lineage, keep: str | None, count: int) -> list[str]:
-    """Return the Versions to delete, oldest first, so that `count` remain; `keep` is never among them.
+    """Return the ids of the Versions to delete, in order, so that `count` remain; `keep` is never deleted.
 
-    Each is the oldest of those that remain after the deletions before it.
+    Each is the oldest root that remains after the previous deletions or, if `keep` is the only root, the oldest other
+    Version. Children of a deleted Version become roots.
     """
     left = dict(lineage)
     gone: list[str] = []
@@ -123,9 +124,9 @@ def _oldest_root(links: Iterable[Link]) -> Link:
 
 
 def _chain_unset(lineage: Lineage) -> dict[str, str]:
-    """Return the ancestor of each Version, where Versions without one form a chain behind the newest Version.
+    """Return the ancestor of each Version. Versions without one are appended as a chain to the newest Version.
 
-    Existing Versions without an ancestor come first, by (createdat, versionid); new ones follow by versionid.
+    Existing Versions without an ancestor come first, by (createdat, versionid); new ones follow, by versionid.
     """
     linked = {name: link for name, link in lineage.items() if link.ancestor is not None}
     unset = [link for link in lineage.values() if link.ancestor is None]
@@ -172,7 +173,7 @@ def _by_change(link: Link) -> tuple[str, str]:
 
 
 LENIENT_SEMVER: Final = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?\Z", re.ASCII)
-"""Ids that are ordered as semantic versions; Versions older than the mode may have such ids."""
+"""Ids that are ordered as semantic versions. Versions from before the type had this mode may have such ids."""
 
 _NUMBER: Final = r"(?:0|[1-9]\d*)"
 _IDENTIFIER: Final = rf"(?:{_NUMBER}|\d*[A-Za-z-][0-9A-Za-z-]*)"
@@ -180,11 +181,11 @@ SEMVER: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_IDENTIFIER}(?
 """A semantic version (semver.org, 2.0.0) without build metadata, since an id cannot contain ``+``."""
 
 SEMVER_COUNTER: Final = 1 << 62
-"""Marks a counter that holds the major (from bit 32) and minor number of the last generated semantic version."""
+"""Flag of a counter that contains the major (from bit 32) and minor number of the last generated semantic version."""
 
 
 def _by_precedence(link: Link) -> tuple[Any, ...]:
-    """Return the precedence of a semantic version; ids that are not semantic versions come first."""
+    """Return the sort key of a Version by semantic version; ids that are not semantic versions come first."""
     return *_precedence(link.versionid), link.versionid.lower()
 
 
@@ -203,8 +204,9 @@ def _semver_fault(id_: str) -> str | None:
 
 
 def _next_semver(counter: int, taken: Collection[str]) -> tuple[str, int]:
-    """Return the next minor version above all existing and generated ones, or the release of the highest
-    pre-release.
+    """Return the next minor version above all existing and generated ones, or 1.0.0 if there are none.
+
+    If the highest version is a pre-release of MAJOR.MINOR.0, that release is next.
     """
     is_semver, (major, minor, patch), release = max(map(_precedence, taken), default=(0, (0, 0, 0), ()))
     if not is_semver:
@@ -219,12 +221,12 @@ def _next_semver(counter: int, taken: Collection[str]) -> tuple[str, int]:
 
 
 def _prerelease_rank(text: str) -> tuple[int, int, str]:
-    """Return the rank of a pre-release part: numbers compare by value and come before texts."""
+    """Return the sort key of a pre-release identifier: numbers compare by value and come before other identifiers."""
     return (0, int(text), "") if text.isdigit() else (1, 0, text)
 
 
 def instant_key(text: str) -> str:
-    """Return a UTC timestamp as a text that sorts in time order."""
+    """Return the sort key of a normalized UTC timestamp: a string that sorts in time order."""
     whole, _, fraction = text[:-1].partition(".")
     return f"{whole}.{fraction:0<9}"
 

@@ -1,6 +1,6 @@
-"""Cross-references: Resources that show another Resource as if it were stored in their place.
+"""Cross-references: Resources that appear with the content of another Resource.
 
-A cross-reference has its own ids, epoch and creation time, and nothing else.
+Only the ids, the epoch and the creation time of a cross-reference are its own.
 
 Spec: core/spec.md#cross-referencing-resources.
 """
@@ -25,7 +25,7 @@ READ_ONLY = frozenset({"self", "shortself", "xid", "readonly", "defaultversionur
 
 
 def is_reference(resource: Resource | None, meta: Mapping[str, Any] | None, patch: bool) -> bool:
-    """Return whether a Resource is a cross-reference after this meta (None: none was sent) is written."""
+    """Return whether a Resource is a cross-reference after `meta` (None if none was sent) is written."""
     if meta is not None and "xref" in meta:
         return meta["xref"] is not None
     was = resource is not None and resource.xref is not None
@@ -43,7 +43,7 @@ def write_reference(
 ) -> Resource:
     """Make a Resource a cross-reference, or keep it one. Its former content is deleted.
 
-    `default` is the flag setdefaultversionid, which counts as an attribute here.
+    `default` is the flag setdefaultversionid, which is rejected like an attribute of the meta.
     Raises: malformed_xref, extra_xref_attribute, mismatched_id, mismatched_epoch
     """
     resource = change_set.resource(location)
@@ -63,7 +63,7 @@ def write_reference(
     resource.meta.members = {
         location.type.id_name: location.id,
         "xref": target,
-        "epoch": before["epoch"],  # continues above this one if the Resource becomes a normal one
+        "epoch": before["epoch"],  # if the Resource becomes a normal one again, its epoch will be higher
         "createdat": before.get("createdat", change_set.now),
     }
     resource.meta.is_updated = True
@@ -73,7 +73,7 @@ def write_reference(
 
 
 def _check_target(change_set: ChangeSet, type_: ResourceType, target: Any) -> None:
-    """Raises: malformed_xref"""
+    """Check that `target` is a valid target of a cross-reference. Raises: malformed_xref"""
     why = (
         "it must be the xid of a Resource, a string such as '/<GROUPS>/<id>/<RESOURCES>/<id>'"
         if not isinstance(target, str)
@@ -98,7 +98,7 @@ def target_fault(change_set: ChangeSet, type_: ResourceType, target: str) -> str
 
 
 def _check_no_extra_attributes(location: ResourceLocation, metadata: Mapping[str, Any], body: Body | None) -> None:
-    """Check that ids are the only attributes beside the meta. Raises: extra_xref_attribute"""
+    """Check that there are no attributes but the id, the meta and those in `SHOWN`. Raises: extra_xref_attribute"""
     extra = [name for name in metadata if name not in (location.type.id_name, "meta", *SHOWN)]
     if body is not None:  # its media type is always among the attributes
         extra = [name for name in extra if metadata[name] is not None]
@@ -108,7 +108,10 @@ def _check_no_extra_attributes(location: ResourceLocation, metadata: Mapping[str
 
 
 def _check_no_extra_meta_attributes(location: ResourceLocation, meta: Mapping[str, Any], *, was_normal: bool) -> None:
-    """Check that the meta contains only ids, and the epoch if it was a normal Resource. Raises: extra_xref_attribute"""
+    """Check that the meta contains only the id, `xref` and read-only attributes.
+
+    The epoch is allowed if the Resource was a normal one. null counts as absent. Raises: extra_xref_attribute
+    """
     allowed = {location.type.id_name, "xref", *READ_ONLY} | ({"epoch"} if was_normal else set())
     extra = [name for name, value in meta.items() if name not in allowed and value is not None]
     if extra:
@@ -130,7 +133,7 @@ def check_no_reference(change_set: ChangeSet, resource: Resource) -> None:
 
 
 def visible_epoch(change_set: ChangeSet, resource: Resource) -> int | None:
-    """Return the epoch that clients saw before the request: for a cross-reference the one of its target's meta."""
+    """Return the meta's epoch that clients saw before the request; for a cross-reference, that of its target."""
     before = resource.meta.before or {}
     target = change_set.snapshot.targets.get(before.get("xref", ""))
     shown = target.meta.before if target and target is not resource else None
@@ -138,8 +141,9 @@ def visible_epoch(change_set: ChangeSet, resource: Resource) -> int | None:
 
 
 def leave_reference(change_set: ChangeSet, resource: Resource) -> None:
-    """Make a cross-reference a normal Resource again, still without Versions, with an epoch above all that
-    clients saw.
+    """Make a cross-reference a normal Resource again, still without Versions.
+
+    Its epoch is higher than all epochs that clients have seen for it.
     """
     target = change_set.snapshot.targets.get(resource.xref or "")
     seen = target.meta.epoch if target else 0
