@@ -108,6 +108,25 @@ def test_filter_compares_timestamps_of_wildcard_extensions_as_instants(registry:
         assert registry.get(f"/dirs?filter={quote(text)}").json.keys() == {"d"}, text
 
 
+def test_quoted_names_may_contain_quotes_operators_and_commas(registry: Client) -> None:
+    members = {"it's": "x", 'a"b': "x", "a]=b": "x", "a,b<c": "x", "[1]": "x"}
+    assert registry.put("/dirs/d/datas/a", {"xany": members}).status == 201
+    registry.put("/dirs/d/datas/b", {"xany": {"a": "x"}})
+    for name in ("[\"it's\"]", "['a\"b']", "['a]=b']", "['a,b<c']", "['[1]']"):
+        filter_ = f"xany{name}=x"
+        assert matching_ids(registry, filter_) == "a", filter_
+        assert matching_ids(registry, f"dataid=a, {filter_},xany{name}") == "a", filter_
+        nested = registry.get(f"/dirs?filter={quote('datas.' + filter_)}").json["d"]["datasurl"]
+        assert registry.get(nested.removeprefix(BASE)).json.keys() == {"a"}, nested
+
+
+def test_index_with_too_many_digits_is_rejected(filled: Client) -> None:
+    assert matching_ids(filled, "xarr[999999999]=1") == ""
+    for digits in ("9" * 10, "9" * 5000, "٣"):
+        reply = filled.get(f"/dirs/d/datas?filter={quote(f'xarr[{digits}]=1')}")
+        assert reply.error == (400, "bad_filter", "/dirs/d/datas"), digits
+
+
 def test_filter_with_too_many_expressions_is_rejected(filled: Client) -> None:
     for count in (257, 1000, 5000):
         joined = ",".join(["name=alpha"] * count)

@@ -18,8 +18,11 @@ from typing import Any, Final
 
 NAME: Final = re.compile(r"\*(?![^.\[])|[^.\[\]'\"\s*]++(?!\*)")
 ATTRIBUTE: Final = re.compile(r"\*(?![^.\[])|[A-Za-z0-9_]++(?!\*)")
+PLAIN: Final = re.compile(r"[^.\[\]'\"\s*,=!<>]+")
+"""Names that need no quotes, in filters either, where some characters separate paths from values and expressions."""
 QUOTED: Final = re.compile(r"\[(?:'([^']+)'|\"([^\"]+)\")\]")
-INDEX: Final = re.compile(r"\[(?:(\d+)|(\*))\]")
+INDEX: Final = re.compile(r"\[(?:([0-9]{1,9})|(\*))\]")
+"""An index of more digits is not valid: no array has that many items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,9 @@ def _format(step: Step) -> str:
 
 @lru_cache(maxsize=1024)
 def _member(name: str) -> str:
-    return f".{name}" if NAME.fullmatch(name) and name != "*" else f"['{name}']"
+    if PLAIN.fullmatch(name):
+        return f".{name}"
+    return f'["{name}"]' if "'" in name else f"['{name}']"
 
 
 def values_at(value: Any, path: DotPath) -> Iterator[Any]:

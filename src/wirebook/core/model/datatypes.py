@@ -68,7 +68,7 @@ def _check(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
 
 def _check_scalar(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
     value = _SCALAR[attribute.type](value)
-    if len(value) > MAX_BYTES // 4 if isinstance(value, str) else isinstance(value, int) and abs(value) > MAX_SHORT:
+    if len(value) > SHORT if isinstance(value, str) else isinstance(value, int) and abs(value) > MAX_SHORT:
         check_size(value, name if attribute.name else "")
     if attribute.target or attribute.type in ("xid", "xidtype"):
         _check_reference(attribute, value, name, types)

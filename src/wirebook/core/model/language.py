@@ -102,7 +102,3 @@ def _check_resource(name: str, node: Mapping[str, Any], path: str, taken: set[st
     check_attributes(node.get("metaattributes"), f"{path}.metaattributes", text=meta)
     resource = dict(texts.resource(singular))
     check_attributes(node.get("resourceattributes"), f"{path}.resourceattributes", text=resource)
-
-    # Reading: a chain always has one root, so the aspect is true by default (checklist C-VER-15).
-    if mode != "manual" and node.get("singleversionroot") is False:
-        raise model_error(f"{path}.singleversionroot must be true with the versionmode '{mode}'")

@@ -35,6 +35,8 @@ from wirebook.core.wildcards import matches_wildcard
 from wirebook.problems.xregistry import Refused, refused
 
 OPERATOR: Final = re.compile(r"!=|<>|<=|>=|=|<|>")
+PATH: Final = re.compile(r"""(?:\[(?:'[^']*'|"[^"]*")\]|[^,!=<>])*+""")
+"""What precedes an operator or a comma: quoted names may contain both."""
 RELATIONS: Final = ("<", "<=", ">", ">=")
 NOTHING: Final = "excludeall"
 COMPLEX: Final = ("object", "map", "array")
@@ -161,11 +163,11 @@ def parse_filter(parameters: Sequence[str], target: RequestTarget, model: Model)
 
     Raises: bad_filter
     """
-    count = sum(parameter.count(",") + 1 for parameter in parameters)
+    terms = [_texts(parameter) for parameter in parameters if parameter]
+    count = sum(map(len, terms))
     if count > MAX_EXPRESSIONS:
         why = f"the request has {count} expressions; at most {MAX_EXPRESSIONS} are allowed"
         raise _bad_filter(target, parameters[0], why)
-    terms = [[text.lstrip(" ") for text in parameter.split(",")] for parameter in parameters if parameter]
     for parameter, term in zip(filter(None, parameters), terms, strict=True):
         if "" in term:
             raise _bad_filter(target, parameter, "an expression is missing before or after a comma")
@@ -179,13 +181,27 @@ def parse_filter(parameters: Sequence[str], target: RequestTarget, model: Model)
     return tuple(tuple(_expression(text, target, model) for text in term) for term in terms) or None
 
 
+def _texts(parameter: str) -> list[str]:
+    """Return the texts of the expressions, which are separated by commas."""
+    texts, start = list[str](), 0
+    while (end := parameter.find(",", _path_end(parameter, start))) >= 0:
+        texts.append(parameter[start:end].lstrip(" "))
+        start = end + 1
+    return [*texts, parameter[start:].lstrip(" ")]
+
+
+def _path_end(text: str, start: int = 0) -> int:
+    """Return where the path that begins at `start` ends."""
+    match = PATH.match(text, start)
+    return match.end() if match else start
+
+
 def _bad_filter(target: RequestTarget, text: str, why: str) -> Refused:
     return refused("bad_filter", target.path, value=text if len(text) <= 200 else f"{text[:197]}...", error_detail=why)
 
 
 def _expression(text: str, target: RequestTarget, model: Model) -> Expression:
-    # A quoted name may contain an operator, so the search skips brackets.
-    match = OPERATOR.search(re.sub(r"\[[^\]]*\]", lambda brackets: " " * len(brackets[0]), text))
+    match = OPERATOR.search(text, _path_end(text))
     name = text[: match.start()] if match else text
     op = match[0].replace("<>", "!=") if match else ""
     value = text[match.end() :] if match else ""
