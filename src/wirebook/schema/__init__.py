@@ -6,9 +6,9 @@
   schema.read_column(payloads)        # the same for a whole Arrow column
   schema.encode({"a": 1})             # write a value as a payload, if the schema is an `Encoder`
 
-Each format is a package. All have `compile` (the entry point), `columns` (the column layout) and `compatibility` (the
-comparison of two schemas). Payloads become values in `read` and back in `write`, and whole columns in `read_columns` of
-Avro and Protobuf; JSON Schema and JSON Structure have none of these, but share schema/json_reader.py.
+Each format is a package with the modules `compile` (the entry point), `columns` (the column layout) and `compatibility`
+(the comparison of two schemas). `read` and `write` decode and encode single payloads; `read_columns` of Avro and
+Protobuf decodes whole columns. JSON Schema and JSON Structure share schema/json_reader.py instead.
 
 Spec: xregistry-1.0-rc4/schema/spec.md. Types: docs/types.md.
 """

@@ -1,8 +1,8 @@
 """Build Arrow arrays from decoded values, one column at a time.
 
-Everything that is *native* goes to `pyarrow.array` at once, with nested structs and lists. Only branches with a scalar
-column that has its own `load` (JSON text, base64) are built part by part. No Python code runs for single values: only
-`map` over C functions.
+`pyarrow.array` builds a *native* layout, with all its nested structs and lists, in one call. Only the parts of a layout
+that contain a scalar column with its own `load` (JSON text, base64) are built separately. No Python bytecode runs per
+value: all loops are `map` over C functions.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from wirebook.schema.layout import ColumnLayout, List, Map, ScalarColumn, Struct
 
 
 def array_of(layout: ColumnLayout, values: list[Any]) -> pa.Array:
-    """Return the column of `values`, all of which fit `layout` (None is null).
+    """Return the column of `values`, all of which must fit `layout` (None is null).
 
-    Raises: pyarrow.ArrowException, OverflowError if one does not fit after all
+    Raises: pyarrow.ArrowException, OverflowError if a value does not fit
     """
     if layout.native:
         return cast(pa.array(values, layout.decoded_type), layout.arrow)
     if None not in values:
         return _assemble(layout, values)
     is_null = np.fromiter(map(is_, values, repeat(None)), dtype=bool, count=len(values))
-    places = pa.array(np.cumsum(~is_null) - 1, pa.int64(), mask=is_null)  # the index of each value among those present
+    places = pa.array(np.cumsum(~is_null) - 1, pa.int64(), mask=is_null)  # index into the values that are not None
     return _assemble(layout, list(compress(values, map(is_not, values, repeat(None))))).take(places)
 
 
 def cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Return an array cast to a type, at any depth. Absent members are null.
+    """Return an array cast to a type, including its nested arrays. Struct members that the array lacks are null.
 
-    Values below a null are not cast: Arrow keeps some there (an empty text, say) that may not be values of the type.
+    Values below a null are not cast: Arrow stores placeholders there, such as an empty string, that may not be valid
+    values of the type.
     """
     if array.type.equals(type_):
         return array
@@ -62,7 +63,7 @@ def _entries(maps: pa.MapArray) -> tuple[pa.Array, pa.Array]:
 
 
 def _offsets(array: pa.ListArray | pa.MapArray) -> pa.Array:
-    """Return the offsets of lists or maps among the items of those that are not null."""
+    """Return the offsets of lists or maps into their flattened items, which exclude those below a null."""
     lengths = np.diff(array.offsets.to_numpy())
     if array.null_count:
         lengths = np.where(array.is_valid().to_numpy(zero_copy_only=False), lengths, 0)
@@ -70,7 +71,7 @@ def _offsets(array: pa.ListArray | pa.MapArray) -> pa.Array:
 
 
 def _assemble(layout: ColumnLayout, values: list[Any]) -> pa.Array:
-    """Return an array of values, none of which is None, from the arrays of its parts."""
+    """Return an array of values, none of which is None, assembled from arrays of its parts."""
     if isinstance(layout, ScalarColumn):
         assert layout.load is not None
         return layout.load(values)
@@ -88,7 +89,7 @@ def _assemble(layout: ColumnLayout, values: list[Any]) -> pa.Array:
 
 
 def _struct(layout: Struct, values: list[Any]) -> pa.Array:
-    """Build the native members at once, and the others one by one."""
+    """Return a struct array: all native members are built in one call, the others one by one."""
     native = layout.native_part
     native_members = cast(pa.array(values, native.decoded_type), native.arrow)
     arrays = {name: native_members.field(name) for name in native.members}

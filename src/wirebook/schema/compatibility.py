@@ -1,9 +1,9 @@
-"""Compare two schemas of one format: can a reader that uses one read every document that the other allows?
+"""Compare two schemas of one format: can a reader with one schema read every document that the other allows?
 
     backward(old, new)    # why a reader with the new schema cannot read some documents of the old one
 
-Rule: sound but not complete for every format. If no incompatibility is reported, every document can be read; a schema
-that is in fact compatible may be rejected. docs/compatibility.md lists the rules of each format.
+Rule: the comparison is sound but, for some formats, not complete. If no incompatibility is reported, every document can
+be read; a compatible schema may be rejected. docs/compatibility.md lists the rules of each format.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ BACKWARD: Mapping[str, Backward] = {
     PROTOBUF: protobuf.backward,
     XSD: xsd.backward,
 }
-"""The comparison of each format, for all documents that a schema accepts."""
+"""The comparison function of each format. It considers all documents that a schema accepts."""
 
 AS_DECLARED: Mapping[str, Backward] = {**BACKWARD, JSON_SCHEMA: jsonschema.backward_as_declared}
-"""The same, for documents without properties beyond those that their schema declares (docs/decisions/0091)."""
+"""The same, but only for documents without properties that their schema does not declare (docs/decisions/0091)."""
 
 
 def backward(
     old: SchemaSource, new: SchemaSource, comparisons: Mapping[str, Backward] = BACKWARD
 ) -> list[Incompatibility]:
-    """Return why a reader with `new` cannot read all documents of `old`: both are valid schemas of one format."""
+    """Return why a reader with `new` cannot read all documents of `old`. Both must be valid schemas of one format."""
     try:
         return comparisons[new.format.family](old, new)
     except TooComplexError as error:

@@ -1,7 +1,7 @@
-"""Compile a schema document: selects the compiler of its format.
+"""Compile a schema document with the compiler of its format.
 
-The module of a compiler is imported when the first schema of its format is compiled: some libraries take a quarter of a
-second to import.
+The module of a compiler is imported when the first schema of its format is compiled, because some libraries take a
+quarter of a second to import.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def compile_schema(
 ) -> CompiledSchema | Unsupported:
     """Return a reader of payloads of `document`, or of the part of it that `fragment` names.
 
-    `document` is JSON, or its text; for Protobuf and XSD it is text. `resolve` and `include` return the documents that
-    the schema refers to (source.py). Nothing is fetched.
+    `document` is a JSON value or JSON text; for Protobuf and XSD it is the text of the schema. `resolve` and `include`
+    return the documents that the schema refers to (source.py). Nothing is fetched.
     Raises: WirebookError (``missing-extra``) if the library of the format is not installed.
     Problems: unsupported-format, schema-not-compilable, unnamed-type
     """
@@ -62,9 +62,9 @@ def compile_schema(
 
 
 def _content(family: str, document: Any) -> Any:
-    """Return the text of a schema, or its JSON value, which may be given as its text. Raises: ValueError
+    """Return a Protobuf or XSD schema as text, any other as a JSON value, parsed if it is JSON text. Raises: ValueError
 
-    A bare word is a schema itself, such as the Avro schema ``string``.
+    A string that does not begin like a JSON object, array or string is the schema itself, such as Avro's ``string``.
     """
     if family in TEXTS:
         if not isinstance(document, str):
@@ -81,7 +81,7 @@ def _content(family: str, document: Any) -> Any:
 
 
 def is_deep(document: Any) -> bool:
-    """Whether a schema is nested too deeply for the recursion (some of it in native code) that reads it."""
+    """Return whether a schema is nested too deeply for the recursive code, partly native, that reads it."""
     level = [document]
     for _ in range(MAX_DEPTH):
         level = [

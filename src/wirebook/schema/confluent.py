@@ -1,7 +1,7 @@
-"""Confluent's prefix of Kafka values: a zero byte and a schema id of four bytes before the payload.
+"""Remove Confluent's prefix of Kafka values: a zero byte and a four-byte schema id before the payload.
 
-Rule: the prefix is removed only by option, and only if the value has one: it begins with a zero byte and has five or
-more bytes. In Protobuf the indexes of the message in its file follow; they must be those of the message that the
+Rule: the prefix is removed only by option, and only from values that begin with a zero byte and have five or more
+bytes. In Protobuf, the indexes of the message in its file follow the prefix. They must be those of the message that the
 definition names. The schema id belongs to another registry and is ignored.
 
 Spec: docs.confluent.io "Wire format"; docs/decisions/0052.
@@ -23,7 +23,10 @@ SIZE = 5
 
 
 def without_prefix(payload: Payload, schema: Any) -> Payload | Problem:
-    """Return the payload without its prefix, or the problem if it is a message of another type."""
+    """Return the payload without its prefix, or the problem if its message indexes are invalid or of another type.
+
+    Problems: payload-syntax, payload-invalid
+    """
     bare = None if payload.raw is None else _bare(payload.raw, schema)
     if bare is None or isinstance(bare, Problem):
         return bare or payload
@@ -31,7 +34,7 @@ def without_prefix(payload: Payload, schema: Any) -> Payload | Problem:
 
 
 def column_without_prefix(payloads: pa.BinaryArray, schema: Any) -> pa.BinaryArray:
-    """The same for a column: null for a value that is a message of another type."""
+    """Return a column without prefixes: null where `without_prefix` returns a problem."""
     if not pc.any(pc.starts_with(payloads, pattern=MAGIC)).as_py():
         return payloads
     values = (None if raw is None else _bare(raw, schema) for raw in payloads.to_pylist())
@@ -41,7 +44,7 @@ def column_without_prefix(payloads: pa.BinaryArray, schema: Any) -> pa.BinaryArr
 def _bare(raw: bytes, schema: Any) -> bytes | Problem:
     if len(raw) < SIZE or raw[:1] != MAGIC:
         return raw
-    expected = getattr(schema, "place", None)  # only Protobuf has one: the indexes of the message in its file
+    expected = getattr(schema, "place", None)  # only of Protobuf: the indexes of the message in its file
     if expected is None:
         return raw[SIZE:]
     try:
@@ -56,7 +59,7 @@ def _bare(raw: bytes, schema: Any) -> bytes | Problem:
 
 
 def _indexes(raw: bytes) -> tuple[tuple[int, ...], int]:
-    """Return the message indexes after the prefix, and the offset of their end. No indexes mean the first message."""
+    """Return the message indexes after the prefix, and the offset of their end. No index means the first message."""
     count, at = _zigzag(raw, SIZE)
     if not 0 <= count <= len(raw) - at:
         raise WireFault(f"a count of {count} message indexes", SIZE, [])

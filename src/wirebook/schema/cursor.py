@@ -1,4 +1,4 @@
-"""Read the same thing from many byte strings at once: one position per row, advanced by whole-column arithmetic."""
+"""Decode many byte strings of the same layout in parallel: each row has a position, advanced by array arithmetic."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
 PADDING = 16
-"""Zero bytes after the data, so that eight bytes can be read at any position."""
+"""Number of zero bytes after the data, so that eight bytes can be read at any position."""
 
-# A variable-length integer is read in eight bytes at once: find the first byte without its high bit, then move the
-# seven bits of each byte together in three steps.
+# The first eight bytes of a variable-length integer are decoded at once: find the first byte whose high bit is not
+# set, then pack the seven low bits of each byte in three steps.
 _HIGH = np.uint64(0x8080808080808080)
 _STEPS = tuple(
     (np.uint64(low), np.uint64(high), np.uint64(shift))
@@ -28,10 +28,10 @@ _ONE = np.uint64(1)
 
 @dataclass
 class Cursor:
-    """The position of each row.
+    """The current position in each row.
 
-    Shape: `data` is all bytes (padded), `words` the eight bytes at each position; `at` and `end` are offsets per row;
-    `good` is False for a row that cannot be read: values read from it are meaningless.
+    Shape: `data` has the bytes of all rows and the padding; `words` has the eight bytes at each offset, little-endian;
+    `at` and `end` are offsets per row; `good` is False for a rejected row, whose values are meaningless.
     """
 
     data: Array
@@ -57,15 +57,15 @@ class Cursor:
         return len(self.at)
 
     def select(self, rows: Array) -> Cursor:
-        """Return a cursor over some rows; pass it to `update` afterwards."""
+        """Return a cursor over some rows. Pass it to `update` after reading."""
         return Cursor(self.data, self.words, self.at[rows], self.end[rows], self.good[rows])
 
     def update(self, rows: Array, part: Cursor) -> None:
-        """Take over the positions of a cursor that `select` returned."""
+        """Copy the positions and rejections of a cursor that `select` returned."""
         self.at[rows], self.good[rows] = part.at, part.good
 
     def require(self, holds: Array) -> None:
-        """Reject the rows for which a condition does not hold: they are read no further."""
+        """Reject the rows for which a condition is false, and move all rejected rows to their end."""
         self.good &= holds
         if not self.good.all():
             self.at[~self.good] = self.end[~self.good]
@@ -80,7 +80,7 @@ class Cursor:
         return values
 
     def eight(self, size: int = 8) -> Array:
-        """Read the next `size` bytes, up to eight, as the low bytes of an integer."""
+        """Read the next `size` bytes, at most eight, as the low bytes of an integer; its other bytes are undefined."""
         values: Array = self.words[self.at]
         self.at += size
         self.require(self.at <= self.end)
@@ -90,7 +90,7 @@ class Cursor:
         """Read the next zigzag integer of up to 64 bits."""
         word = self.words[self.at]
         last = ~word & _HIGH
-        last &= ~last + _ONE  # its lowest bit: the high bit of the integer's last byte
+        last &= ~last + _ONE  # the lowest bit: the high bit of the integer's last byte
         number = word & (last - _ONE) & ~_HIGH
         for low, high, shift in _STEPS:
             number = (number & low) | ((number & high) >> shift)
@@ -103,7 +103,7 @@ class Cursor:
         return np.asarray((number >> _ONE).astype(np.int64) ^ -(number & _ONE).astype(np.int64))
 
     def _finish(self, rows: Array, start: Array, number: Array) -> None:
-        """Read the ninth and tenth byte of integers longer than eight bytes."""
+        """Read the ninth and tenth bytes of integers longer than eight bytes."""
         ninth, tenth = (self.data[np.minimum(start + place, len(self.data) - 1)].astype(np.uint64) for place in (8, 9))
         more = ninth >= 0x80
         number[rows] |= (ninth & np.uint64(0x7F)) << np.uint64(56)
@@ -114,8 +114,8 @@ class Cursor:
     def slices(self, lengths: Array | int) -> pa.BinaryArray:
         """Read the next `lengths` bytes of each row.
 
-        Positions only grow with the rows, so one array of the values and the gaps between them needs no copy of the
-        bytes.
+        Offsets ascend with the rows. A binary array that alternates values and the gaps between them can therefore
+        share `data` without a copy.
         """
         self.require((lengths >= 0) & (lengths <= self.end - self.at))
         edges = np.empty(2 * len(self), np.int32)

@@ -1,6 +1,7 @@
-"""Ranges of integers as regular expressions, for integers that JSON carries as strings.
+"""Regular expressions for ranges of integers that JSON has as strings.
 
-Shape: canonical decimal texts (no leading zero, no plus sign), in the syntax that every regex engine used here accepts.
+Shape: patterns match canonical decimals (no leading zero, no plus sign) and use only syntax that all regex engines in
+use accept.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ def integers_between(low: int, high: int) -> str:
 
 
 def _between(low: int, high: int) -> Iterator[str]:
-    """Yield patterns of the positive integers from `low` to `high`, each for a block that shares all but its last
-    digits.
+    """Yield patterns of the positive integers from `low` to `high`.
+
+    Each pattern covers a block of integers that share all digits but the last ones.
     """
     while low <= high:
         free = _free_digits(low, high)
@@ -34,7 +36,7 @@ def _between(low: int, high: int) -> Iterator[str]:
 
 
 def _free_digits(low: int, high: int) -> int:
-    """Return how many of the last digits of `low` can be any digit without exceeding `high`."""
+    """Return how many trailing zeros of `low` can be any digits without exceeding `high`."""
     free = 0
     while low % 10 ** (free + 1) == 0 and low + 10 ** (free + 1) - 1 <= high:
         free += 1

@@ -1,4 +1,4 @@
-"""The schema documents of a catalogue, and the references that lead to them.
+"""The schema documents of a catalogue, and the resolution of references to them.
 
 Spec: schema/spec.md#42-schema-resources; docs/semantics.md D45 (suffixes), D46 (the default Version).
 """
@@ -16,9 +16,9 @@ from urllib.parse import quote, unquote, urljoin
 from wirebook.text.json import JsonError, parse_json
 
 LOCAL = "https://catalogue.invalid"
-"""The base URI of a document without an address is this and its XID."""
+"""The prefix of the base URI of a document without an address; its XID follows."""
 MAX_REFERENCE = 2000
-"""The longest import that is looked up. Units: characters."""
+"""Imports of at least this length are not looked up. Units: characters."""
 ADDRESSES = ("self", "shortself", "schemauri", "schemaurl")
 
 
@@ -26,8 +26,8 @@ ADDRESSES = ("self", "shortself", "schemauri", "schemaurl")
 class SchemaDocument:
     """A schema Version.
 
-    Shape: `xid` is what it is found by; `content` is None if the schema is not in the catalogue; `addresses` are its
-    absolute URIs.
+    Shape: `xid` is that of the Version, or of the Resource for its default Version; `content` is None if the schema is
+    not in the catalogue; `addresses` are its absolute URIs.
     """
 
     xid: str
@@ -37,14 +37,14 @@ class SchemaDocument:
 
     @property
     def base_uri(self) -> str:
-        """The URI that references in the document are relative to."""
+        """The URI against which relative references in the document resolve."""
         return self.addresses[0] if self.addresses else f"{LOCAL}{quote(self.xid, safe='/:@~')}"
 
 
 class Documents:
     """All schema documents of a registry, by XID and by absolute URI.
 
-    Shape: `registry` is the canonical form: ``schemagroups`` -> ``schemas`` -> ``versions``.
+    Shape: `registry` is a canonical document: ``schemagroups`` -> ``schemas`` -> ``versions``.
     """
 
     def __init__(self, registry: Mapping[str, Any]) -> None:
@@ -56,10 +56,10 @@ class Documents:
                 self.by_uri.setdefault(address, document)
 
     def follow(self, reference: str) -> tuple[SchemaDocument, str | None] | None:
-        """Return the document that a reference leads to, and the part of it that is named; None if there is none.
+        """Return the document that a reference names, and the name of a part of it, if any; None if it is unknown.
 
         Rule: `reference` is an XID, ``#/schemagroups/...``, or an absolute URI that is an address or the `$id` of a
-        document. A fragment, more path, or a suffix after a colon names a part.
+        document. A fragment, further path segments, or a suffix after a colon name a part.
         """
         address, _, fragment = reference.removeprefix("#").removeprefix(LOCAL).partition("#")
         if address.startswith("/"):
@@ -70,11 +70,11 @@ class Documents:
         return None
 
     def imported(self, name: str, base_uri: str) -> SchemaDocument | None:
-        """Return the document that the document at `base_uri` imports as `name`, a path or a URI.
+        """Return the document that the document at `base_uri` imports as `name`, a path or a URI; None if unknown.
 
-        Rule: first the reference itself, relative to `base_uri`; then a schema whose id is the path or its end
-        (``common/units.proto``, ``common/units``, ``common.units``, ``units.proto``, ``units``), in the same group or,
-        if it is the only one, in the catalogue.
+        Rule: `name` is first resolved as a reference relative to `base_uri`. Otherwise, the document is the schema
+        whose id is the path or its last segment (``common/units.proto``, ``common/units``, ``common.units``,
+        ``units.proto``, ``units``): the one in the same group, else the only one in the catalogue.
         """
         for reference in (urljoin(base_uri, name), urljoin(base_uri.partition("/versions/")[0], name), name):
             document, part = (len(reference) < MAX_REFERENCE and self.follow(reference)) or (None, None)
@@ -95,7 +95,7 @@ class Documents:
 
     @cached_property
     def _by_id(self) -> dict[str, list[SchemaDocument]]:
-        """The default Versions with content, by the schema id in lower case."""
+        """The default Versions with content, by schema id in lower case."""
         documents: dict[str, list[SchemaDocument]] = {}
         for xid, document in self.by_xid.items():
             parts = xid.split("/")
@@ -104,9 +104,11 @@ class Documents:
         return documents
 
     def _follow_path(self, path: str, fragment: str) -> tuple[SchemaDocument, str | None] | None:
-        """Look up the longest path first; at its end the suffix after a colon, again the longest id first (D45).
+        """Return the document at a path, and the name of its part; None if there is none (D45).
 
-        The part is the suffix with more path, or the fragment, or more path.
+        Rule: the path of a Version is tried before the path of a Resource. The last id may end in a colon and a suffix;
+        the longest id is tried first. The part is the suffix with the remaining path; without a suffix, it is the
+        fragment, else the remaining path.
         """
         parts = path.split("/")
         for count in (7, 5):
@@ -119,7 +121,7 @@ class Documents:
 
 
 def _ids_for(name: str) -> Iterator[str]:
-    """Yield the ids that the schema at an imported path may have, the most likely first."""
+    """Yield the ids that the schema at an imported path may have, most likely first."""
     path = name.rpartition("#")[2].rpartition("://")[2].strip("/")
     for candidate in (path, path.rpartition("/")[2]):
         stem, dot, ending = candidate.rpartition(".")
@@ -128,7 +130,7 @@ def _ids_for(name: str) -> Iterator[str]:
 
 
 def _splits(text: str) -> Iterator[tuple[str, str]]:
-    """Yield `text` whole, then split at each of its colons from the right."""
+    """Yield all of `text`, then its two parts at each colon, from right to left."""
     yield text, ""
     cut = text.rfind(":")
     while cut > 0:
@@ -163,7 +165,11 @@ def _inherited(schema: dict[str, Any], group: dict[str, Any]) -> dict[str, Any]:
 
 
 def _default_version(schema: dict[str, Any], versions: dict[str, dict[str, Any]]) -> str | None:
-    """Return the default Version (D46): `meta.defaultversionid`, `isdefault`, the only one; else the last by id."""
+    """Return the id of the default Version (D46); None if there are no Versions.
+
+    Rule: `defaultversionid` of `meta` or of the Resource, the Version with `isdefault`, `versionid` of the Resource;
+    the first that exists. Otherwise, the last id by length, then by character.
+    """
     meta = schema.get("meta")
     named = meta.get("defaultversionid") if isinstance(meta, dict) else None
     flagged = [key for key, version in versions.items() if version.get("isdefault") is True]
@@ -180,14 +186,14 @@ def _document(xid: str, attributes: dict[str, Any]) -> SchemaDocument:
 
 
 def _identifiers(content: Any) -> list[Any]:
-    """Return the identifiers in a JSON document, also if it is stored as text."""
+    """Return `$id` and `id` of a JSON document, which may be stored as text."""
     if isinstance(content, str) and content.lstrip("\ufeff \t\r\n").startswith("{") and 'id"' in content:
         content = json_of(content)
     return [content.get("$id"), content.get("id")] if isinstance(content, dict) else []
 
 
 def json_of(content: Any) -> Any:
-    """Return the content of a JSON document that may be stored as text; None if it is not JSON."""
+    """Return the value of a JSON document, which may be stored as text; None if the text is not JSON."""
     if not isinstance(content, str):
         return content
     try:
@@ -197,7 +203,7 @@ def json_of(content: Any) -> Any:
 
 
 def _content(attributes: dict[str, Any]) -> Any:
-    """Return the schema: `schema` (any JSON value, or text) or `schemabase64`; None if it is elsewhere (D43)."""
+    """Return the schema in `schema` (any JSON value, or text) or `schemabase64`; None if it is not inline (D43)."""
     for name in ("schema", "schemaobject", "schemastring"):
         if attributes.get(name) is not None:
             return attributes[name]

@@ -1,7 +1,7 @@
 """Names of payload formats.
 
 Spec: xregistry-1.0-rc4/schema/spec.md#43-schema-formats (`JsonSchema`, `JsonStructure`, `Avro`, `XSD`, `Protobuf`); the
-aliases are those seen in practice. Names are compared without regard to case.
+aliases occur in practice. Names are case-insensitive.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaFormat:
-    """A family of formats and, if the name has one, the version: ``JsonSchema`` and ``draft-07``."""
+    """The family of a format, such as ``JsonSchema``, and its version, such as ``draft-07``; None if it has none."""
 
     family: str
     version: str | None = None
@@ -35,7 +35,7 @@ class SchemaFormat:
 
 
 def parse_format(name: str) -> SchemaFormat:
-    """Return the format that a name stands for. An unknown family keeps its name."""
+    """Return the format with a name. The name of an unknown family is kept unchanged."""
     family, _, version = name.strip().partition("/")
     known = FAMILIES.get(family.strip().lower().replace("-", "").replace(" ", ""), family.strip())
     return SchemaFormat(known, version.strip().lower() or None)

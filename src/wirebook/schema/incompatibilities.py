@@ -1,4 +1,4 @@
-"""Records that say why one schema is not compatible with another, and the limit on the work of a comparison.
+"""Reasons why one schema is not compatible with another, and the limit on the steps of a comparison.
 
 Spec: core/spec.md#compatibility-attribute (`backward`, `forward`, `full`); docs/compatibility.md describes every rule.
 """
@@ -14,18 +14,18 @@ from wirebook.schema.source import SchemaSource
 from wirebook.text.preview import shortened
 
 MAX_INCOMPATIBILITIES: Final = 20
-"""The most incompatibilities that one comparison of JSON Schemas lists."""
+"""Maximum incompatibilities that a comparison of JSON Schemas lists."""
 MAX_STEPS: Final = 50_000
-"""The most comparisons of two parts, unless a format has its own limit."""
+"""Default limit on the steps of a comparison. One step compares two parts of the schemas."""
 MAX_PREVIEW: Final = 120
-"""The most characters of a value that a text shows."""
+"""Maximum characters of a value in the text of an incompatibility."""
 TOO_COMPLEX: Final = "too-complex"
 UNPROVEN: Final = "cannot-be-shown"
 
 
 @dataclass(frozen=True, slots=True)
 class Incompatibility:
-    """One difference that keeps documents of the old schema from being read with the new one.
+    """A difference because of which a reader with the new schema cannot read all documents of the old one.
 
     Shape: `path` is a place in the new schema (a JSON Pointer, or a dotted name in Protobuf), or in the old schema if
     something was removed; `rule` is an id of docs/compatibility.md; `old` and `new` are the values, None if absent.
@@ -60,21 +60,21 @@ HINTS: Final[Mapping[str, str]] = {
 """How to fix an incompatibility, by rule: the `reader` schema must accept what the `writer` schema allows."""
 
 Backward = Callable[[SchemaSource, SchemaSource], list[Incompatibility]]
-"""Return why a reader with the second schema cannot read all documents of the first."""
+"""A function (old, new) that returns why a reader with `new` cannot read all documents of `old`."""
 
 
 class TooComplexError(Exception):
-    """A comparison exceeded its limit of steps, or of the stack."""
+    """A comparison exceeded its limit of steps."""
 
 
 class Steps:
-    """The number of steps that a comparison may still take."""
+    """Counts the steps that remain before a comparison reaches its limit."""
 
     def __init__(self, limit: int = MAX_STEPS) -> None:
         self._limit = self.remaining = limit
 
     def take(self, count: int = 1) -> None:
-        """Count `count` steps. Raises: TooComplexError"""
+        """Count steps. Raises: TooComplexError if they exceed the limit"""
         self.remaining -= count
         if self.remaining < 0:
             raise TooComplexError(f"the comparison needs more than {self._limit} steps")

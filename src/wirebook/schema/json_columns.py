@@ -1,8 +1,8 @@
-"""Read a column of JSON payloads without an object for each: Arrow's reader parses them, and their columns are checked.
+"""Read a column of JSON payloads without Python objects: Arrow parses the payloads, then the columns are validated.
 
-A row is settled if the schema certainly accepts it and its columns hold it exactly. Any other row is left to the
-validator of single values: one with a member twice or one that has no constraint, one that may have null where null is
-not allowed, one with a number that its column would round, and every row that is invalid.
+A row is settled if the schema certainly accepts it and its columns hold it exactly. All other rows are left to the
+validator of single values: invalid rows, and rows with a duplicate member, a member that has no constraint, a possible
+null where null is not allowed, or a number that its column would round.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from wirebook.schema.scalar_columns import NUMBER
 from wirebook.text.json_tables import parse_lines
 
 Validators = dict[tuple[str, ...], jsonschema_rs.Validator]
-"""The validator of a list whose items must satisfy all schemas with these URIs."""
+"""By the URIs of schemas: the validator of a list whose items must all satisfy these schemas."""
 
 
 MOST_PAUSED: Final = 64
+"""Maximum columns between two attempts."""
 PIECE: Final = 2048
-"""Rows that are left to the validator if one of them has a value that only its text shows to be wrong."""
+"""Rows that are cast in one call. If a value cannot be cast, the whole piece is left to the validator."""
 
 
 @dataclass
 class Attempts:
-    """Tells when to try again after columns of which few rows were certain: after 1, 2, 4 ... 64 others.
+    """Decides when `JsonColumns` is tried again after an attempt that settled few rows: after 1, 2, 4 ... 64 columns.
 
-    Shape: `was_worth_it` tells about the last attempt.
+    Shape: `pause` is the length of the current pause in columns, `remaining` how many of them are left; `was_worth_it`
+    is whether the last attempt settled enough rows.
     """
 
     pause: int = 0
@@ -55,7 +57,7 @@ class Attempts:
 
 @dataclass(frozen=True, eq=False)
 class JsonColumns:
-    """Reads payloads that are objects: `constraint` tells what they must be."""
+    """Reads payloads that must be objects and satisfy `constraint`."""
 
     layout: Struct
     constraint: ObjectConstraint
@@ -64,7 +66,7 @@ class JsonColumns:
     attempts: Attempts = field(default_factory=Attempts)
 
     def read(self, payloads: pa.BinaryArray) -> ColumnReading:
-        """Read a column. Rows that are not certain are null and not settled."""
+        """Read a column. Rows that are not certainly valid and exact are null and not settled."""
         texts = payloads.cast(pa.binary())
         rows = np.flatnonzero(self._is_plain(texts))
         lines = (texts if len(rows) == len(texts) else texts.take(pa.array(rows))).cast(pa.large_binary())
@@ -80,18 +82,18 @@ class JsonColumns:
             for start in range(0, len(array), PIECE):
                 try:
                     arrays.append(cast(array.slice(start, PIECE), self.layout.arrow))
-                except pa.ArrowInvalid:  # a date that does not exist
+                except pa.ArrowInvalid:  # such as a date that does not exist
                     continue
                 places.append(rows[begin:end][certain][start : start + PIECE])
         return self._spread(pa.concat_arrays(arrays), np.concatenate(places), len(payloads))
 
     def _is_plain(self, texts: pa.BinaryArray) -> Mask:
-        """Which payloads begin and end like an object, are one line, and are within the limits."""
+        """Return which payloads begin and end like an object, are one line, and are within the limits."""
         plain = is_bracketed(texts, (b"{}",)) & is_within(texts, self.limits.depth, self.limits.size)
         return plain & ~_mask(pc.match_substring(texts, "\n")) if _has(texts, b"\n") else plain
 
     def _spread(self, array: pa.StructArray, places: Any, count: int) -> ColumnReading:
-        """The columns of an array whose values belong to the rows `places`, which ascend."""
+        """Return the columns of an array whose values belong to the rows `places`, in ascending order."""
         settled = np.zeros(count, bool)
         settled[places] = True
         if len(places) < count:
@@ -102,8 +104,11 @@ class JsonColumns:
     # -- checks -----------------------------------------------------------------------------------------------------
 
     def _doubtful(self, constraint: Constraint, array: pa.Array, has_null: Mask) -> Mask:
-        """Which values may not satisfy a constraint, or may not be exact. `has_null` marks those of payloads that may
-        contain null: in others, what is null in the column is absent."""
+        """Return which values may violate a constraint or may not be exact.
+
+        `has_null` marks the values of payloads that may contain null. In all others, a null in the column is an absent
+        member.
+        """
         if isinstance(constraint, ObjectConstraint):
             return self._doubtful_objects(constraint, array, has_null)
         if isinstance(constraint, ArrayConstraint):
@@ -152,11 +157,11 @@ class JsonColumns:
 
 
 def _misfits(column: ScalarColumn, array: pa.Array) -> Mask:
-    """Which values the column does not hold exactly, as far as its type tells. Null fits."""
+    """Return which values the column may not hold exactly, judging by its type. Null is always exact."""
     accepts = column.accepts
     if "pattern" in accepts:
         return ~_mask(pc.fill_null(pc.match_substring_regex(array, accepts["pattern"]), True))
-    if column is NUMBER:  # neither NaN nor an integer that was rounded; the limit itself may have been
+    if column is NUMBER:  # rejects NaN and integers that may be rounded, including the limit itself
         numbers = pc.fill_null(array, 0).to_numpy()
         return np.asarray(~(np.abs(numbers) < accepts["maximum"]))
     if "minimum" in accepts:
@@ -166,7 +171,7 @@ def _misfits(column: ScalarColumn, array: pa.Array) -> Mask:
 
 
 def _deciding(constraint: ScalarConstraint, values: pa.Array) -> list[Any]:
-    """The values that decide about all: the least and the greatest, or the shortest and the longest."""
+    """Return the values that must be valid for all to be valid: the extremes, or the shortest and the longest."""
     of = pc.utf8_length(values) if constraint.decided == "by lengths" else values
     extremes = pc.min_max(of)
     if not extremes["min"].is_valid:
@@ -181,7 +186,7 @@ def _mask(values: pa.BooleanArray) -> Mask:
 
 
 def _has(texts: pa.Array, word: bytes) -> bool:
-    """Whether the bytes of any of the texts contain a word."""
+    """Return whether any text contains a word, or seems to across the border of two texts."""
     whole = texts.buffers()[2]
     offsets = np.frombuffer(texts.buffers()[1], np.int64 if pa.types.is_large_binary(texts.type) else np.int32)
     start, end = int(offsets[texts.offset]), int(offsets[texts.offset + len(texts)])

@@ -1,12 +1,12 @@
 """Decode a whole column of JSON payloads in one call.
 
-The payloads are joined by newlines and decoded as one stream of values. A payload cannot shift its neighbours. Each
-must begin and end with the brackets of an object or an array, and no JSON text contains ``}`` newline ``{`` (there is a
-comma between members, and newlines in strings are escaped), so every border between payloads is a border between
-values. If there are as many values as payloads, each payload is one value.
+The payloads are joined by newlines and decoded as one stream of values. An invalid payload cannot shift the values of
+its neighbours: each payload must begin and end with the brackets of an object or an array, and no JSON text contains
+``}`` newline ``{`` (there is a comma between members, and newlines in strings are escaped). Every border between
+payloads is therefore a border between values. If there are as many values as payloads, each payload is one value.
 
-Rows that do not decode are not settled. Cost: about 1 µs per 250 bytes. A row that fails costs decoding the rows before
-it in its run once more.
+Rows that cannot be decoded are not settled. Cost: about 1 µs per 250 bytes. After a row that fails, the rows before it
+in its run are decoded again.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _BYTE = re.compile(r"\(byte ([0-9]+)\)\Z")
 def decode_column(
     payloads: pa.BinaryArray, depth: int, size: int, decoder: msgspec.json.Decoder[Any] = ANY
 ) -> tuple[list[Any], Mask]:
-    """Return the value of each payload that certainly is one JSON value, None for the others, and their mask.
+    """Return the value of each payload that certainly is one JSON value, None for the others, and the mask of values.
 
-    `decoder` may decode to a type of its own; payloads that are not of that type are left out.
+    `decoder` may decode to a specific type; payloads that are not of that type have no value.
     """
     texts = payloads.cast(pa.binary())
     good = is_bracketed(texts)
@@ -60,11 +60,11 @@ def is_bracketed(texts: pa.BinaryArray, brackets: tuple[bytes, ...] = (b"{}", b"
 
 
 def is_within(texts: pa.BinaryArray, depth: int, size: int) -> Mask:
-    """Return which payloads certainly are within the limits: they have no more brackets than allowed levels."""
+    """Return which payloads are certainly within the limits: they open at most as many brackets as levels allowed."""
     offsets, _ = _buffers(texts)
     lengths = offsets[1:] - offsets[:-1]
     good = np.asarray(lengths <= size)
-    long = np.flatnonzero(good & (lengths > 2 * depth))  # a shorter payload cannot open and close that many
+    long = np.flatnonzero(good & (lengths > 2 * depth))  # a shorter payload cannot open and close more
     if long.size:
         raw = texts.take(pa.array(long)).to_pylist()
         opened = [np.fromiter(map(methodcaller("count", bracket), raw), np.int64, len(raw)) for bracket in (b"{", b"[")]
@@ -73,7 +73,7 @@ def is_within(texts: pa.BinaryArray, depth: int, size: int) -> Mask:
 
 
 def _buffers(texts: pa.BinaryArray) -> tuple[Any, Any]:
-    """Return the offsets and bytes of a binary array for numpy; never empty, so that indexing is safe."""
+    """Return the offsets and the bytes of a binary array; at least one byte, so that any row can be indexed."""
     _, offsets, data = texts.buffers()
     numbers = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     octets = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
@@ -81,7 +81,10 @@ def _buffers(texts: pa.BinaryArray) -> tuple[Any, Any]:
 
 
 def _decode(raw: list[bytes], decoder: msgspec.json.Decoder[Any], values: list[Any], failed: list[int]) -> None:
-    """Append the values of a run to `values`. For a payload that fails, append None, and its position to `failed`."""
+    """Append the values of a run to `values`.
+
+    For a payload that fails, the value is None, and its position is appended to `failed`.
+    """
     text, ends = bytearray(b"\n".join(raw)), np.cumsum([len(payload) + 1 for payload in raw])
     begin = 0
     while begin < len(raw):
@@ -97,7 +100,7 @@ def _decode(raw: list[bytes], decoder: msgspec.json.Decoder[Any], values: list[A
 def _attempt(
     text: bytearray, ends: Any, begin: int, end: int, decoder: msgspec.json.Decoder[Any]
 ) -> tuple[list[Any], bool]:
-    """Return the values from row `begin` on, as many as decode, and whether the next row is known to fail."""
+    """Return the values of consecutive rows from `begin` that decode, and whether the next row is known to fail."""
     known = False
     while begin < end:
         start, stop = int(ends[begin - 1]) if begin else 0, int(ends[end - 1]) - 1
@@ -114,10 +117,10 @@ def _attempt(
 
 
 def _failing_row(message: str, ends: Any, begin: int, end: int) -> int | None:
-    """Return the row that the error names: if the rows before it decode, it does not.
+    """Return the row that an error message points to; None if it points to none.
 
-    A truncated payload is noticed at the first byte of the next one. The rows before that still fail, and the last of
-    them is the truncated one.
+    If all rows before it decode, this row is the one that fails. A truncated payload is detected at the first byte of
+    the next row. The rows before that row still fail, with an error that names no row: the last of them is truncated.
     """
     row_match, byte_match = _ROW.search(message), _BYTE.search(message)
     start = int(ends[begin - 1]) if begin else 0
@@ -129,7 +132,7 @@ def _failing_row(message: str, ends: Any, begin: int, end: int) -> int | None:
 
 
 def _spread(values: list[Any], failed: list[int], rows: Any, count: int) -> tuple[list[Any], Mask]:
-    """Put the values in their rows, None in the others."""
+    """Return the values in their rows, None in all others, and the mask of rows that decode."""
     settled = np.zeros(count, dtype=bool)
     settled[rows] = True
     settled[rows[failed]] = False

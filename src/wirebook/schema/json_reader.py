@@ -1,8 +1,9 @@
-"""Read and write JSON payloads: shared by JSON Schema and JSON Structure.
+"""Read and write JSON payloads of JSON Schema and JSON Structure.
 
 Both formats compile to a JSON Schema validator (jsonschema-rs) and a column layout. `read` parses one payload and lists
-its errors. `read_column` parses all payloads in one call and validates the list of values in one call; a row is settled
-if no error names it and every value in it fits its column exactly.
+its errors. `read_column` reads long columns without an object per value, as far as the schema allows it
+(json_columns.py). It decodes all other payloads in batches and validates the list of values in one call. A row is
+settled if it is valid; a row with values that do not fit their columns exactly is converted on its own.
 """
 
 from __future__ import annotations
@@ -43,27 +44,28 @@ from wirebook.text.json import JsonError, parse_json
 from wirebook.text.pointers import format_pointer
 
 MIN_COLUMN = 16
-"""Columns with fewer rows are read row by row: a column costs about 300 µs before its first row."""
+"""Columns with fewer rows are read row by row: reading a column has a fixed cost of about 300 µs."""
 MIN_CHECKED = 256
-"""Columns with fewer rows are not read by `JsonColumns`, which costs about 1 ms before the first row."""
+"""Columns with fewer rows are not read by `JsonColumns`, which has a fixed cost of about 1 ms."""
 FIRST = 2048
-"""Rows of a column that are tried by `JsonColumns` before the others, unless the last column was worth it."""
+"""Rows of a column that `JsonColumns` reads first, to test if it settles enough, unless it did for the last column."""
 BATCH = 1024
-"""Rows whose values are in memory at the same time: few enough to stay in the processor's cache."""
+"""Rows whose values are in memory at the same time, few enough for the processor's cache."""
 LINEAR = jsonschema_rs.RegexOptions()
 
 Expected = Callable[[jsonschema_rs.ValidationError], Any]
-"""Return what a validation error expected, in the terms of the format."""
+"""A function that returns what was expected where a validation error occurred, in the terms of the format."""
 Build = Callable[[dict[str, Any]], jsonschema_rs.Validator]
-"""Return the validator of a schema."""
+"""A function that returns the validator of a schema."""
 
 
 @dataclass(frozen=True, eq=False)
 class JsonReader(SchemaReader):
     """A compiled schema of JSON payloads.
 
-    Shape: `root` is a schema that refers to the schema of payloads, and `validator` its validator; `build` makes the
-    validator of a schema that contains `root`; `constrain` returns what the columns must satisfy, if they can tell.
+    Shape: `root` is a schema that refers to the schema of payloads, and `validator` is its validator; `build` returns
+    the validator of a schema that contains `root`; `constrain` returns the constraints of the columns, or None if
+    columns do not suffice to decide whether a payload is valid.
     """
 
     root: dict[str, Any]
@@ -74,7 +76,7 @@ class JsonReader(SchemaReader):
 
     @cached_property
     def json_columns(self) -> JsonColumns | None:
-        """Reads columns without an object for each row, if the schema allows it."""
+        """The reader of columns without Python objects; None if the schema or the layout does not allow it."""
         constraint = self.constrain()
         if constraint is None or not isinstance(self.layout, Struct) or REST in self.layout.members:
             return None
@@ -87,12 +89,12 @@ class JsonReader(SchemaReader):
 
     @cached_property
     def column_validator(self) -> jsonschema_rs.Validator:
-        """Validates a list of values: each must be valid."""
+        """The validator of a list of values, all of which must be valid."""
         return self.build({"items": self.root})
 
     @cached_property
     def fit_validator(self) -> jsonschema_rs.Validator:
-        """Validates a list of values: each must be held exactly by its columns."""
+        """The validator of a list of values, all of which must fit their columns exactly."""
         layout = self.layout.columns if isinstance(self.layout, Struct) else self.layout
         schema = {"items": layout.fit_schema()}
         return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, pattern_options=LINEAR)
@@ -108,12 +110,13 @@ class JsonReader(SchemaReader):
             return DecodedPayload(value, None, self.problems(value), "invalid-payload")
         except JsonError as error:
             return undecodable(error)
-        except UnicodeEncodeError:  # a JSON value passed as such may have strings that JSON text cannot have
+        except UnicodeEncodeError:  # a payload that is a JSON value may contain strings that JSON text cannot
             return undecodable(JsonError("payload-syntax", "a string has a lone surrogate, which UTF-8 cannot encode"))
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
-        """Write a value as JSON text, which is validated by reading it. Problems: payload-invalid, payload-too-large
-        ...
+        """Write a value as JSON text, and read the text to validate it.
+
+        Problems: those of `read`, such as payload-invalid and payload-too-large
         """
         encoded = json_payload(value, content_type or "application/json")
         if encoded.payload is None:
@@ -122,7 +125,7 @@ class JsonReader(SchemaReader):
         return Encoded(None, problems) if problems else encoded
 
     def problems(self, value: Any) -> tuple[Problem, ...]:
-        """Return at most 20 validation errors, in the order of their places."""
+        """Return at most 20 of the first 1000 validation errors, sorted by the text of their place."""
         reasons = [self._problem(error) for error in islice(self.validator.iter_errors(value), 50 * MAX_PROBLEMS)]
         reasons.sort(key=lambda problem: (str(problem.slot), str(problem.expected), problem.message))
         return tuple(reasons[:MAX_PROBLEMS])
@@ -138,8 +141,8 @@ class JsonReader(SchemaReader):
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:  # noqa: ARG002
         """Decode and validate a column.
 
-        Cost: 2 to 3 µs per 300 bytes, whatever the keywords of the schema; three times that for a valid row with a
-        rest.
+        Cost: 2 to 3 µs per 300 bytes, regardless of the keywords of the schema; three times that for a valid row with
+        values in ``_rest``.
         """
         with without_collector():
             columns = self.json_columns
@@ -148,7 +151,7 @@ class JsonReader(SchemaReader):
             return self._read_columns(columns, payloads)
 
     def _read_columns(self, columns: JsonColumns, payloads: pa.BinaryArray) -> ColumnReading:
-        """Read what is not certain as values, and the whole column if few of its first rows are certain."""
+        """Read a column by `columns`, and unsettled rows as values; all rows as values if few of the first settle."""
         tried = len(payloads) if columns.attempts.was_worth_it else FIRST
         first = columns.read(payloads[:tried])
         is_worth_it = 2 * int(first.settled.sum()) >= len(first.settled)
@@ -190,10 +193,10 @@ class JsonReader(SchemaReader):
 def _rows_with_errors(
     validator: jsonschema_rs.Validator, values: list[Any], among: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Return which rows of a list of values have errors. Only rows in the mask `among` are validated.
+    """Return which rows of a list of values are invalid. Only rows in the mask `among` are validated.
 
-    `validator` validates a list of values: all at once, and one by one if not all are valid. To list their errors costs
-    ten times as much.
+    `validator` validates a list of values. It validates all values in one call, and each on its own if not all are
+    valid. Listing the errors instead would cost ten times as much.
     """
     has_error = np.zeros(len(values), dtype=bool)
     if not among.any():
@@ -206,7 +209,7 @@ def _rows_with_errors(
 
 
 def _only(values: list[Any], among: np.ndarray[Any, Any], other: Any = None) -> list[Any]:
-    """Return the values of the rows in a mask, with `other` in the place of the rest."""
+    """Return a list in which all values outside a mask are replaced by `other`."""
     chosen = np.where(among, np.arange(len(values)), len(values)).tolist()
     return list(map([*values, other].__getitem__, chosen))
 
@@ -227,7 +230,7 @@ def parse_payload(payload: Payload, limits: PayloadLimits) -> Any:
 
 
 def json_payload(value: Any, content_type: str) -> Encoded:
-    """Return a value as compact JSON text, or the problem if it is not JSON (NaN, for example)."""
+    """Return a value as compact JSON text, or the problem if JSON cannot represent it, such as NaN."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except (ValueError, TypeError, RecursionError) as error:

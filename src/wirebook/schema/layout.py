@@ -1,8 +1,8 @@
-"""The column layout of a schema: which columns its values have, and what of a value no column can hold.
+"""The column layout of a schema: the columns of its values, and the rest of a value that no column can hold.
 
 A layout is a tree of `ScalarColumn`, `Struct`, `List` and `Map`. It never decides whether a value is valid. A value
-that its column cannot hold exactly is null there and kept whole in the column ``_rest``: JSON text that mirrors the
-payload without everything that is in a column. Merging ``_rest`` over the columns gives the payload back
+that its column cannot hold exactly is null in the column and complete in the column ``_rest``. ``_rest`` is JSON text
+that mirrors the payload without everything that is in other columns. Merging it over the columns restores the payload
 (docs/types.md).
 """
 
@@ -19,22 +19,23 @@ import msgspec
 import pyarrow as pa
 
 REST = "_rest"
-"""The column of everything that no other column holds."""
+"""The name of the column for everything that no other column holds."""
 VALUE = "value"
-"""The column of payloads that are not objects."""
+"""The name of the column of payloads that are not objects."""
 NOTHING = msgspec.UNSET
-"""The rest of a value that its column holds exactly."""
+"""The rest of a value that its column holds exactly: nothing remains."""
 
 Cell = tuple[Any, Any]
-"""The value in the column, and the rest that goes to ``_rest``."""
+"""The value in the column, and the rest for ``_rest``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """One column of a payload.
 
-    Shape: `path` is the path of the member, () for the whole payload; `nullable` is what the schema says (the column
-    itself is always nullable, as a value may be in ``_rest``); `doc` is the description in the schema.
+    Shape: `path` is the path of the member, () for the whole payload; `nullable` is whether the schema allows null or
+    no value (the column itself is always nullable, because a value may be in ``_rest``); `doc` is the description in
+    the schema.
     """
 
     name: str
@@ -48,7 +49,7 @@ class ColumnLayout:
     """The base of all layouts.
 
     Shape: `arrow` is the type in tables; `decoded_type` is the type that `pyarrow.array` builds from decoded values and
-    that arrays.py casts to `arrow`; `native` says that pyarrow builds it without functions of ours.
+    that arrays.py casts to `arrow`; `native` is whether pyarrow can build it without a `load` function.
     """
 
     arrow: pa.DataType
@@ -56,7 +57,7 @@ class ColumnLayout:
     native: bool
 
     def fit_schema(self) -> dict[str, Any]:
-        """Return a JSON Schema of the values that the columns hold exactly and that pyarrow converts."""
+        """Return a JSON Schema of the values that the columns hold exactly and that pyarrow can convert."""
         raise NotImplementedError
 
     def fit(self, value: Any) -> Cell:
@@ -74,7 +75,7 @@ class ScalarColumn(ColumnLayout):
     """A column of one type.
 
     Shape: `cell` returns the cell and the rest of a value that is not null; `accepts` is the result of `fit_schema`; a
-    value of exactly the class `direct` is its own cell; `load` builds an array of decoded values if pyarrow cannot.
+    value of exactly the class `direct` is its own cell; `load` builds an array of decoded values where pyarrow cannot.
     """
 
     name: str
@@ -98,7 +99,10 @@ class ScalarColumn(ColumnLayout):
 
 @dataclass(frozen=True, eq=False)
 class Struct(ColumnLayout):
-    """Named members, each with a layout; other members go to ``_rest``. `docs` and `required` only describe."""
+    """Named members, each with a layout; other members go to ``_rest``.
+
+    Shape: `required` and `docs` describe the members, by name; they do not affect how values are stored.
+    """
 
     members: dict[str, ColumnLayout]
     required: frozenset[str] = frozenset()
@@ -139,7 +143,7 @@ class Struct(ColumnLayout):
 
     @cached_property
     def columns(self) -> Struct:
-        """The members. A member called ``_rest`` has no column of its own; it goes to ``_rest``."""
+        """The members with columns. A member named ``_rest`` has no column of its own; it goes to ``_rest``."""
         if REST not in self.members:
             return self
         members = {name: member for name, member in self.members.items() if name != REST}
@@ -147,7 +151,7 @@ class Struct(ColumnLayout):
 
     @cached_property
     def native_part(self) -> Struct:
-        """The members that pyarrow builds without functions of ours."""
+        """The native members."""
         return Struct({name: member for name, member in self.members.items() if member.native})
 
     @cached_property
@@ -157,7 +161,7 @@ class Struct(ColumnLayout):
 
 @dataclass(frozen=True, eq=False)
 class List(ColumnLayout):
-    """Items with the same layout. In the rest, null stands for an item that fits."""
+    """Items with the same layout. In the rest, null takes the place of an item that fits."""
 
     item: ColumnLayout
 
@@ -224,7 +228,7 @@ def scalars_of(layout: ColumnLayout) -> set[ColumnLayout]:
 
 
 def fields_of(layout: ColumnLayout) -> tuple[Field, ...]:
-    """Return the columns of a payload, without ``_rest``, which every table has."""
+    """Return the columns of a payload except ``_rest``, which every table has."""
     columns, docs = layout.columns, getattr(layout, "docs", None) or {}
     whole = not isinstance(layout, Struct)
     return tuple(
@@ -234,7 +238,7 @@ def fields_of(layout: ColumnLayout) -> tuple[Field, ...]:
 
 
 def row_of(layout: ColumnLayout, value: Any) -> dict[str, Any]:
-    """Return one payload as a row: every column and ``_rest``."""
+    """Return one payload as a row with all columns and ``_rest``."""
     columns = layout.columns
     cells, rest = columns.fit(value if isinstance(layout, Struct) else {VALUE: value})
     if not isinstance(layout, Struct) and rest is not NOTHING:
@@ -244,8 +248,9 @@ def row_of(layout: ColumnLayout, value: Any) -> dict[str, Any]:
 
 
 def json_text(value: Any) -> str:
-    """Return compact JSON of a decoded value. Integers keep all digits, bytes are base64, lone surrogates are
-    escaped.
+    """Return the compact JSON text of a decoded value.
+
+    Integers keep all digits. Bytes become base64. Lone surrogates are escaped.
     """
     try:
         return msgspec.json.encode(value).decode()

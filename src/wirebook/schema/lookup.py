@@ -1,4 +1,4 @@
-"""The payload schema of a message: found in the catalogue and compiled once.
+"""Find the payload schema of a message in the catalogue, and compile each schema once.
 
 Spec: message/spec.md (`dataschemaformat`, `dataschema`, `dataschemauri`, `dataschemaxid`); docs/semantics.md D43, D45,
 D46.
@@ -24,7 +24,7 @@ Compiled = CompiledSchema | Unsupported
 class SchemaIndex:
     """The compiled schemas of a catalogue.
 
-    Shape: `registry` is the canonical document. A schema is compiled when it is first requested. If two threads compile
+    Shape: `registry` is a canonical document. A schema is compiled when it is first requested. If two threads compile
     the same schema, the first result is kept.
     """
 
@@ -41,9 +41,9 @@ class SchemaIndex:
         dataschemauri: str | None = None,
         dataschemaxid: str | None = None,
     ) -> Compiled:
-        """Return the compiled schema of a message: the inline schema, else the one that it refers to.
+        """Return the compiled schema of a message: its inline schema, else the schema that it refers to.
 
-        `format` is the `dataschemaformat` of the message; the format of a referenced document takes precedence.
+        `format` is the `dataschemaformat` of the message. The format of a referenced document takes precedence.
         Problems: schema-not-found (every payload is then `unsupported`)
         """
         if dataschema is not None:
@@ -56,14 +56,14 @@ class SchemaIndex:
         return _not_found(format, references)
 
     def problems(self) -> Iterator[Problem]:
-        """Yield why schemas of the catalogue cannot be used."""
-        seen: set[int] = set()  # a Resource repeats the document of its default Version
+        """Yield the problems of catalogue schemas that cannot be compiled, each with the XID of its schema."""
+        seen: set[int] = set()  # a Resource has the same document as its default Version
         for document in self.documents.by_xid.values():
             if document.content is not None and id(document.content) not in seen:
                 seen.add(id(document.content))
                 compiled = self._compile_document(None, document, None)
                 problems = compiled.problems if isinstance(compiled, Unsupported) else ()
-                # a document with several types can be used: a message that refers to it names one
+                # a document with several types is valid: a message that refers to it names one of them
                 if any(problem.code != "unnamed-type" for problem in problems):
                     yield from (problem.at(xid=document.xid, slot=None) for problem in problems)
 
@@ -79,7 +79,7 @@ class SchemaIndex:
         part: str | None = None,
         base_uri: str = ANONYMOUS,
     ) -> Compiled:
-        """Compile a schema once for each format and `identity`."""
+        """Return a schema, compiled once for each format and `identity`."""
         key = ((format or "").lower(), *identity)
         if key not in self._compiled:
             compiled = compile_schema(
@@ -97,7 +97,7 @@ class SchemaIndex:
     # -- references between schemas -----------------------------------------------------------------------------------
 
     def resolve(self, reference: str) -> Any | None:
-        """Return the document at a URI, or the definition of the Avro type with a name; None if unknown."""
+        """Return the document at a URI, or the definition of an Avro type by its full name; None if unknown."""
         target = self.documents.follow(reference)
         return self._avro_types.get(reference) if target is None else json_of(target[0].content)
 
@@ -110,7 +110,7 @@ class SchemaIndex:
 
     @cached_property
     def _avro_types(self) -> dict[str, Any]:
-        """The named types that the Avro schemas of the catalogue define, by full name."""
+        """The definitions of all named types in the Avro schemas of the catalogue, by full name."""
         documents = self.documents.by_xid.values()
         avro = (document for document in documents if parse_format(document.format or "").family == AVRO)
         return {name: definition for document in avro for name, definition in definitions(json_of(document.content))}

@@ -1,4 +1,4 @@
-"""Merging layouts: for values that have both layouts (`allOf`, `$ref`), or either (`anyOf`, `oneOf`)."""
+"""Merge two layouts: for values that have both layouts (`allOf`, `$ref`) or either of them (`anyOf`, `oneOf`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wirebook.schema.scalar_columns import INT64, JSON, NUMBER, TEXT
 
 
 def meet(one: ColumnLayout, other: ColumnLayout) -> ColumnLayout:
-    """Return the layout of values that have both layouts. JSON text says nothing about a value."""
+    """Return the layout of values that have both layouts. A JSON column does not restrict the other layout."""
     if one is JSON or other is JSON:
         return other if one is JSON else one
     if isinstance(one, Struct) and isinstance(other, Struct):
@@ -18,11 +18,11 @@ def meet(one: ColumnLayout, other: ColumnLayout) -> ColumnLayout:
         return List(meet(one.item, other.item))
     if isinstance(one, Map) and isinstance(other, Map):
         return one
-    return other if one in (TEXT, NUMBER) else one  # the narrower: a timestamp is a string, an integer is a number
+    return other if one in (TEXT, NUMBER) else one  # the narrower one: timestamps are strings, integers are numbers
 
 
 def join(one: ColumnLayout, other: ColumnLayout) -> ColumnLayout:
-    """Return the layout of values that have either layout: JSON text if they have nothing in common."""
+    """Return the layout of values that have either layout: a JSON column if the layouts have nothing in common."""
     if one is other:
         return one
     if {id(one), id(other)} == {id(INT64), id(NUMBER)}:

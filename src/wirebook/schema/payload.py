@@ -1,4 +1,4 @@
-"""A payload as it was received: raw bytes, or the JSON value that a structured event carries as its `data`."""
+"""A payload as received: raw bytes, or the JSON value in the `data` of a structured event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNSET = msgspec.UNSET
 class Payload:
     """A payload.
 
-    Shape: `raw` bytes, or None and a JSON `value`; `content_type` as stated, None if absent.
+    Shape: `raw` is None if the payload is the JSON value `value`; `content_type` is the declared one, None if absent.
     """
 
     raw: bytes | None

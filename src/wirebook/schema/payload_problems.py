@@ -1,4 +1,4 @@
-"""Problems that all formats report alike: payloads that cannot be decoded and schemas that cannot be compiled."""
+"""Problems that all formats share: payloads that cannot be decoded, and schemas that cannot be compiled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wirebook.text.pointers import format_pointer
 from wirebook.text.preview import MAX_PREVIEW, shortened
 
 MAX_PROBLEMS: Final = 20
-"""The most problems that are reported for one payload."""
+"""Maximum problems that are reported for one payload."""
 
 OUTCOMES: Final[dict[str, Failure]] = {
     "payload-syntax": "undecodable",
@@ -21,7 +21,7 @@ OUTCOMES: Final[dict[str, Failure]] = {
     "payload-too-deep": "oversized",
     "value-out-of-range": "invalid-payload",
 }
-"""The outcome of a payload by the problem code of what stopped its decoding."""
+"""The outcome of a payload, by the code of the problem that stopped decoding."""
 
 
 def undecodable(error: JsonError) -> DecodedPayload:
@@ -31,7 +31,7 @@ def undecodable(error: JsonError) -> DecodedPayload:
 
 
 def failed(problem: Problem) -> DecodedPayload:
-    """Return the result for a payload that `problem` keeps from being read."""
+    """Return the result for a payload that cannot be read because of `problem`."""
     return DecodedPayload(None, None, (problem,), OUTCOMES.get(problem.code, "invalid-payload"))
 
 
@@ -41,7 +41,7 @@ def too_large(raw: bytes, limits: PayloadLimits) -> JsonError:
 
 
 def not_compilable(label: str, error: Exception) -> Unsupported:
-    """Return the replacement for a schema that `error` keeps from being compiled.
+    """Return the result for a schema that cannot be compiled because of `error`.
 
     Problems: unnamed-type, schema-not-compilable
     """
@@ -53,11 +53,11 @@ def not_compilable(label: str, error: Exception) -> Unsupported:
 
 
 def preview(value: Any) -> Any:
-    """Return `value` as a problem shows it: unchanged, or the beginning of its JSON text if that is long."""
+    """Return `value` for display in a problem: unchanged, or the beginning of its JSON text if that is long."""
     text = value if isinstance(value, str) else json_text(value)
     return value if len(text) <= MAX_PREVIEW else shortened(text)
 
 
 def listed(names: list[str]) -> str:
-    """Return names as a problem lists them: at most ten, in quotes."""
+    """Return the text of a list of names for a problem: at most ten, in quotes."""
     return ", ".join(f"'{name}'" for name in names[:10]) + (", ..." if len(names) > 10 else "")

@@ -1,7 +1,7 @@
-"""The interface of compiled schemas: what they are compiled with, what they read and what they return.
+"""The interface of compiled schemas: their options, input and results.
 
-`read` decodes and validates one payload and reports every problem: it is the reference. `read_column` does the same for
-a whole Arrow column at once and leaves the rows that it is not sure about to `read`.
+`read` decodes and validates one payload and reports its problems. It is the reference. `read_column` decodes and
+validates a whole Arrow column at once, and leaves rows that it does not certainly accept to `read`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PayloadLimits:
 class CompileOptions:
     """Options of compilation; part of the identity of a compiled schema.
 
-    Shape: `assert_formats` decides whether `format` is asserted: None as the JSON Schema draft says (D52).
+    Shape: `assert_formats` is whether the keyword `format` is validated; None: as the JSON Schema draft defines (D52).
     """
 
     assert_formats: bool | None = None
@@ -47,7 +47,7 @@ class CompileOptions:
 class DecodedPayload:
     """The result of reading one payload.
 
-    Shape: `make_row` converts the value to a row; None if there is no valid value, for the reason in `outcome`.
+    Shape: `make_row` converts the value to a row. If there is no valid value, it is None, and `outcome` is the reason.
     """
 
     value: Any
@@ -57,11 +57,11 @@ class DecodedPayload:
 
     @cached_property
     def row(self) -> Row | None:
-        """A Python value for each field and for ``_rest``, ready for an Arrow array. Computed on first use."""
+        """A Python value for each field and for ``_rest``, as Arrow arrays accept it. Computed on first use."""
         return self.make_row and self.make_row()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the row instead of `make_row`, which refers to the schema."""
+        """Return the state to pickle: the row replaces `make_row`, which refers to the schema."""
         return self.__dict__ | {"row": self.row, "make_row": None}
 
 
@@ -69,8 +69,8 @@ class DecodedPayload:
 class ColumnReading:
     """The result of reading a column of payloads.
 
-    Rows: one for each payload. A settled row is valid, and its columns hold what `read` returns. Any other row is null
-    here: `read` decides and reports what is wrong.
+    Rows: one for each payload. A settled row is valid, and its columns have the values that `read` returns. Any other
+    row is null: `read` decides whether it is valid and reports its problems.
     """
 
     columns: dict[str, pa.Array]
@@ -86,7 +86,7 @@ class CompiledSchema(Protocol):
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """The columns of a payload, without ``_rest``."""
+        """The columns of a payload except ``_rest``."""
 
     def read(self, payload: Payload) -> DecodedPayload:
         """Decode and validate one payload."""
@@ -97,7 +97,7 @@ class CompiledSchema(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SchemaReader:
-    """The base of the compiled schemas of all formats: the column layout of their values."""
+    """The base of the compiled schemas of all formats. Derives columns and rows from the column layout."""
 
     format: str
     layout: ColumnLayout
@@ -105,14 +105,14 @@ class SchemaReader:
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        """The columns of a payload."""
+        """The columns of a payload except ``_rest``."""
         return fields_of(self.layout)
 
     def decoded(self, value: Any) -> DecodedPayload:
         """Return the result for a valid value.
 
-        Shape: the value has its cells in place of encoded scalars if everything fits its column, else it is as it was
-        decoded.
+        Shape: if everything fits its column, the cells (such as a `datetime`) replace the encoded scalars in the value
+        of the result. Otherwise, the value is unchanged.
         """
         row = row_of(self.layout, value)
         cells = {name: cell for name, cell in row.items() if name != REST}
@@ -128,7 +128,7 @@ class SchemaReader:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The result of writing a value: the payload, or None and why the value cannot be written."""
+    """The result of writing a value: the payload, or None and the problems of the value."""
 
     payload: Payload | None
     problems: tuple[Problem, ...] = ()
@@ -138,8 +138,8 @@ class Encoded:
 class Encoder(Protocol):
     """A compiled schema that can also write payloads.
 
-    `encode` accepts values as `read` returns them, and as people write them in JSON. `content_type` selects an encoding
-    of the format; None selects the usual one. `read` accepts every payload that `encode` returns.
+    `encode` accepts values that `read` returns, and plain JSON values. `content_type` selects an encoding of the
+    format; None selects the usual one. `read` accepts every payload that `encode` returns.
     """
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded: ...
@@ -147,9 +147,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A schema that cannot be used, in place of a compiled one. Every payload is `unsupported`, for the same
-    reasons.
-    """
+    """The result for a schema that cannot be compiled. Every payload is `unsupported`, with the same problems."""
 
     format: str
     problems: tuple[Problem, ...]
@@ -166,13 +164,13 @@ Rows = Sequence[Row | None]
 
 
 def columns_of_rows(fields: tuple[Field, ...], rows: Rows) -> dict[str, pa.Array]:
-    """Return rows as columns: null where there is no row."""
+    """Return rows as columns. A row that is None is null in all columns."""
     types = {field.name: field.arrow_type for field in fields} | {REST: pa.string()}
     return {name: pa.array([row and row[name] for row in rows], type_) for name, type_ in types.items()}
 
 
 def read_each(schema: CompiledSchema, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
-    """Read a column row by row: for short columns, and for payloads that cannot be read at once."""
+    """Read a column row by row, for short columns and for payloads that cannot be read as a column."""
     raws = payloads.to_pylist()
     rows = [None if raw is None else schema.read(Payload(raw, content_type=content_type)).row for raw in raws]
     settled = np.fromiter((row is not None for row in rows), dtype=bool, count=len(rows))
@@ -182,7 +180,7 @@ def read_each(schema: CompiledSchema, payloads: pa.BinaryArray, content_type: st
 def with_others(
     read: Callable[[pa.BinaryArray], ColumnReading], payloads: pa.BinaryArray, reading: ColumnReading
 ) -> ColumnReading:
-    """Return a reading in which `read` has decided the rows that were not settled."""
+    """Return a reading in which the result of `read` replaces the rows that are not settled."""
     if reading.settled.all():
         return reading
     places = np.flatnonzero(~reading.settled)
@@ -193,7 +191,7 @@ def with_others(
 
 
 def replaced(columns: dict[str, pa.Array], places: Any, others: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    """Return columns with the values of shorter columns at some positions."""
+    """Return columns in which the values of `others` replace those at the positions `places`."""
     count = len(next(iter(columns.values())))
     order = np.arange(count)
     order[places] = np.arange(count, count + len(places))
@@ -201,7 +199,7 @@ def replaced(columns: dict[str, pa.Array], places: Any, others: dict[str, pa.Arr
 
 
 def joined(parts: Sequence[ColumnReading]) -> ColumnReading:
-    """Return the readings of consecutive parts of a column as one."""
+    """Return one reading from the readings of consecutive parts of a column."""
     if len(parts) == 1:
         return parts[0]
     columns = {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in parts[0].columns}

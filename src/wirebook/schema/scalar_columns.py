@@ -1,7 +1,8 @@
-"""The columns of scalar JSON values: a constant or a constructor for each type.
+"""The columns of scalar values: a constant or a constructor for each type.
 
-Rule: a cell is exact or null, and a value that is not exact goes to ``_rest``. Only a timestamp finer than microseconds
-and a leap second have both: the truncated cell, and the whole text in ``_rest``.
+Rule: a cell is exact or null, and a value that does not fit exactly goes to ``_rest``. Only two kinds of timestamps
+have both an approximate cell and the full text in ``_rest``: one finer than microseconds (truncated), and a leap second
+(stored as the second after it).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from wirebook.schema.layout import NOTHING, Cell, ColumnLayout, List, Map, Scala
 
 _CONTEXT = Context(prec=60)
 EXACT = 2**53
-"""Every integer up to this one is a 64-bit float."""
+"""A 64-bit float represents every integer up to this one exactly."""
 INSTANT = pa.timestamp("us", tz="UTC")
 LOCAL_TIME = pa.timestamp("us")
 _INT_TEXT = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
@@ -28,7 +29,7 @@ _DECIMAL_TEXT = re.compile(r"-?(0|[1-9][0-9]*)(?:\.([0-9]+))?\Z")
 _INSTANT_TEXT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:)([0-9]{2})(?:\.([0-9]+))?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))\Z"
 )
-# The instants that Arrow's cast accepts and Python's datetime can represent: a subset of the above.
+# The instants that Arrow's cast accepts and Python's datetime can represent, a subset of `_INSTANT_TEXT`.
 _INSTANT_FITS = "^[12][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 
 
@@ -71,7 +72,7 @@ BYTES = ScalarColumn("bytes", pa.binary(), pa.binary(), {}, unchanged, direct=by
 
 
 def integer(low: int, high: int, arrow: pa.DataType) -> ScalarColumn:
-    """Return the column of JSON numbers without a fraction (``1.0`` is one) from `low` to `high`, of type `arrow`."""
+    """Return the column, of type `arrow`, of JSON numbers without a fraction (such as ``1.0``) from `low` to `high`."""
 
     def cell(value: Any) -> Cell:
         if isinstance(value, float) and value.is_integer() and low <= value <= high:
@@ -98,7 +99,7 @@ def _wide(value: Any) -> Cell:
     return None, value
 
 
-# Arrow would round numbers beyond 2**53 when it converts them: `fit` converts those.
+# Arrow rounds numbers beyond 2**53 when it converts them, so `fit` converts those.
 WIDE_INTEGER = ScalarColumn(
     "wide integer",
     pa.decimal128(38, 0),
@@ -109,8 +110,9 @@ WIDE_INTEGER = ScalarColumn(
 
 
 def integer_text(low: int, high: int, arrow: pa.DataType) -> ScalarColumn:
-    """Return the column of integers written as JSON strings, from `low` to `high`. A decimal type holds more than 64
-    bits.
+    """Return the column of integers from `low` to `high` that are written as JSON strings.
+
+    `arrow` is a decimal type for integers of more than 64 bits; integers with more digits than it has do not fit.
     """
     if pa.types.is_decimal(arrow):
         most = 10**arrow.precision - 1
@@ -129,7 +131,7 @@ def integer_text(low: int, high: int, arrow: pa.DataType) -> ScalarColumn:
 
 
 def decimal_text(precision: int, scale: int) -> ScalarColumn:
-    """Return the column of decimals written as JSON strings; text if a decimal column cannot hold them."""
+    """Return the column of decimals written as JSON strings: `TEXT` if no decimal type has this precision and scale."""
     if not (0 < precision <= 38 and 0 <= scale <= precision):
         return TEXT
     whole = precision - scale
@@ -224,7 +226,7 @@ JSON = ScalarColumn("json", pa.string(), pa.string(), {}, _json, load=_load_json
 
 
 def value_of(layout: ColumnLayout, value: Any) -> Any:
-    """Return a value that fits a layout with its cells in place of typed values; JSON text keeps the decoded value."""
+    """Return a value that fits a layout, with its scalars, except those of JSON columns, replaced by their cells."""
     if layout is JSON or value is None:
         return value
     if isinstance(layout, Struct):

@@ -1,4 +1,4 @@
-"""The input of a compiler: a schema document with everything that its meaning depends on."""
+"""The input of a compiler: a schema document, its references to other documents, and options."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from wirebook.schema.formats import SchemaFormat
 from wirebook.schema.reader import CompileOptions
 
 Resolve = Callable[[str], Any | None]
-"""Return the document at an absolute URI, or the definition of the Avro type with a full name; None if unknown."""
+"""A function that returns the document at an absolute URI, or an Avro type's definition by full name; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaText:
-    """A schema document that is text (Protobuf, XSD), with the URI of the document and the version of its format."""
+    """The text of a schema document (Protobuf, XSD), its URI and the version of its format."""
 
     content: str
     base_uri: str
@@ -23,7 +23,7 @@ class SchemaText:
 
 
 Include = Callable[[str, str], SchemaText | None]
-"""Return the text that the document at a base URI (second argument) imports as a name (first); None if unknown."""
+"""A function (name, base URI) that returns the text that the document at the URI imports as `name`; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class SchemaSource:
 
 
 class UnnamedTypeError(ValueError):
-    """The document defines several types that payloads could have, and the reference names none of them."""
+    """The document defines several types for payloads, and the reference names none of them."""
 
 
 class MissingImportsError(ValueError):
-    """The document is well-formed as far as can be checked, but checking the rest needs documents that it imports."""
+    """The document is valid as far as it can be checked without the documents that it imports."""

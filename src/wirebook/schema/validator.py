@@ -1,7 +1,7 @@
 """Schema validation for the registry: is a document a schema of its format, and is it compatible with another one?
 
-Rule: nothing is fetched. What a document refers to outside itself is not checked as long as the document is well-formed
-without it (JSON Schema `$ref`, imports of Protobuf and XSD); an Avro name without a definition makes a schema invalid.
+Rule: nothing is fetched. References to other documents (JSON Schema `$ref`, imports of Protobuf and XSD) are not
+checked: a document is valid if it is well-formed without them. An Avro schema that uses an undefined name is invalid.
 
 Spec: core/spec.md#formatvalidated-attribute, #compatibility-attribute; schema/spec.md#43-schema-formats;
 docs/decisions/0090.
@@ -37,19 +37,19 @@ from wirebook.text.json import MAX_DEPTH, JsonError, parse_json
 ROOT_KEYWORDS: Final = ("type", "$root", "$ref", "allOf", "anyOf", "oneOf")
 """A JSON Structure document with one of these has a root type."""
 TYPE_KEYWORDS: Final = ("type", "$ref", "allOf", "anyOf", "oneOf", "not", "if")
-"""A member of a JSON Structure namespace with one of these is a type, otherwise a namespace."""
+"""A member of a JSON Structure namespace with one of these is a type; any other is a namespace."""
 SYNTAXES: Final = {"2": "proto2", "2.0": "proto2", "3": "proto3", "3.0": "proto3"}
 """The Protobuf syntax that each version of the format requires."""
 MAX_LISTED: Final = 3
-"""The most incompatibilities that an answer lists."""
+"""Maximum incompatibilities that an error message lists."""
 
 
 @dataclass(frozen=True)
 class SchemaValidator:
-    """Implements `Validator` of core/entities/validation.py for schema documents. Thread-safe.
+    """Implements `DocumentValidator` of core/entities/validation.py for schema documents. Thread-safe.
 
-    Shape: `as_declared` compares JSON Schemas for documents without properties beyond those that their schema names or
-    constrains; otherwise every value that the schema accepts counts (docs/decisions/0091).
+    Shape: with `as_declared`, JSON Schemas are compared only for documents whose properties are all named or
+    constrained by their schema; otherwise, for all values that the schema accepts (docs/decisions/0091).
     """
 
     as_declared: bool = True
@@ -60,11 +60,11 @@ class SchemaValidator:
         return family if family in BACKWARD else None
 
     def rules(self, format_: str) -> frozenset[str]:
-        """Return the values of `compatibility` that are supported for a format."""
+        """Return the values of `compatibility` that are supported for a format; none if it is unknown."""
         return frozenset(COMPATIBILITIES) if self.family(format_) else frozenset()
 
     def faults(self, format_: str, document: bytes) -> str | None:
-        """Return why a document is not a schema of its format; None if it is."""
+        """Return why a document is not a valid schema of its format; None if it is."""
         if not document.strip():
             return "the document is empty"
         try:
@@ -83,8 +83,9 @@ class SchemaValidator:
         return None
 
     def incompatible(self, rule: str, format_: str, old: bytes, new: bytes) -> str | None:
-        """Return why `new` breaks ``backward`` or ``forward`` compatibility with `old` and how to fix it; None if it is
-        compatible. Both are valid schemas.
+        """Return why `new` breaks ``backward`` or ``forward`` compatibility with `old`, and how to fix it.
+
+        The result is None if they are compatible. Both must be valid schemas.
         """
         if old == new:
             return None
@@ -107,14 +108,14 @@ class _InvalidSchemaError(ValueError):
 
 
 def _source(format_: str, document: bytes) -> SchemaSource:
-    """Return the document as it is checked: no reference resolves. Raises: _InvalidSchemaError"""
+    """Return the document as the source of a check, which resolves no references. Raises: _InvalidSchemaError"""
     name = parse_format(format_)
     content: Any = _text(document) if name.family in TEXTS else _json(document)
     return SchemaSource(name, content, None, ANONYMOUS, lambda _: None, lambda _, __: None, CompileOptions())
 
 
 def _text(document: bytes) -> str:
-    """Return the text of a document, or of the JSON string that it is: that is how a registry stores text in JSON."""
+    """Return the text of a document, which may also be a JSON string, as registries store text in JSON."""
     try:
         text = document.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -130,7 +131,7 @@ def _text(document: bytes) -> str:
 def _json(document: bytes) -> Any:
     try:
         value = parse_json(document)
-        if isinstance(value, str) and value.lstrip().startswith(("{", "[")):  # JSON that is stored as a JSON string
+        if isinstance(value, str) and value.lstrip().startswith(("{", "[")):  # JSON stored as a JSON string
             value = parse_json(value.encode())
     except JsonError as error:
         raise _InvalidSchemaError(f"the schema is not valid JSON: {error}") from None
@@ -152,7 +153,7 @@ def _check_json_schema(source: SchemaSource) -> None:
         raise _InvalidSchemaError(f"a {draft} schema must be an object")
     if isinstance(document, dict) and not isinstance(document.get("$schema", ""), str):
         raise _InvalidSchemaError("'$schema' must be a string, the URI of a meta-schema")
-    if isinstance(document, dict):  # with the draft's own `$schema`: any other would be resolved
+    if isinstance(document, dict):  # with the `$schema` of the draft, because any other would be resolved
         js.meta.validate({**document, "$schema": META_SCHEMAS[draft]})
 
 
@@ -192,7 +193,7 @@ def _check_json_structure(source: SchemaSource) -> None:
 
 
 def _types(namespace: Any) -> Iterator[dict[str, Any]]:
-    """Yield the types of a namespace and of the namespaces in it. Raises: _InvalidSchemaError"""
+    """Yield the types of a namespace and of its nested namespaces. Raises: _InvalidSchemaError"""
     if not isinstance(namespace, dict):
         raise _InvalidSchemaError("every member of 'definitions' must be a type or a namespace")
     for member in namespace.values():

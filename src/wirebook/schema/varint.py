@@ -1,4 +1,4 @@
-"""Base-128 integers, in Protobuf and in the message indexes of Confluent's prefix.
+"""Read base-128 integers, which Protobuf and the message indexes of Confluent's prefix use.
 
 Spec: protobuf.dev "Encoding".
 """
@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 @dataclass
 class WireFault(Exception):
-    """Bytes that are not valid Protobuf. Shape: `offset` in bytes; `path` of members, innermost first."""
+    """Bytes that are not valid Protobuf.
+
+    Shape: `offset` counts bytes; `path` has the names of the enclosing members, innermost first.
+    """
 
     message: str
     offset: int
@@ -18,7 +21,7 @@ class WireFault(Exception):
 
 
 def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """Return the integer at offset `at` and the offset of its end. Raises: WireFault"""
+    """Return the integer at offset `at` and the offset of its end, at most `end`. Raises: WireFault"""
     value, start = 0, at
     for shift in range(0, 70, 7):
         if at >= end:
