@@ -1,4 +1,4 @@
-"""Checks that the JSON reader and the writer of Avro share: one function per kind of type."""
+"""Checks of values that the JSON reader and the writer of Avro share: one function per kind of type."""
 
 from __future__ import annotations
 
@@ -9,28 +9,31 @@ from wirebook.schema.avro.types import AvroType
 from wirebook.text.pointers import child
 
 MAX_FLOAT = {"float": 3.4028235677973362e38, "double": 1.7976931348623157e308}
-"""The largest number that each type rounds to a finite one."""
+"""The largest number that each type can represent; a larger one would be rounded to infinity."""
 
 
 class Mismatches:
-    """The parts of a value that do not match its type. Shape: `entries` are (pointer, expected, actual)."""
+    """Collects the parts of a value that do not match its type.
+
+    Shape: `entries` are (pointer, expected, actual), at most `limit` of them.
+    """
 
     def __init__(self, limit: int) -> None:
         self.entries: list[tuple[str, Any, Any]] = []
         self.limit = limit
 
     def add(self, pointer: str, expected: Any, actual: Any) -> None:
-        """Record a mismatch, unless there are enough."""
+        """Record a mismatch unless the limit is reached."""
         if len(self.entries) < self.limit:
             self.entries.append((pointer, expected, actual))
 
 
 Check = Callable[[AvroType, Any, str, Mismatches], Any]
-"""Return the decoded value of a type; (type, value, pointer, mismatches)."""
+"""A function (type, value, pointer, mismatches) that returns the decoded value and records its mismatches."""
 
 
 def mismatch(name: Callable[[AvroType], str]) -> Check:
-    """Return a check that rejects every value, under the `name` of its type."""
+    """Return a check that rejects every value: the mismatch expects the type called `name`."""
 
     def reject(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> None:
         mismatches.add(pointer, {"type": name(type_)}, value)
@@ -39,7 +42,7 @@ def mismatch(name: Callable[[AvroType], str]) -> Check:
 
 
 def checked(test: Callable[[Any], bool], reject: Check) -> Check:
-    """Return a check that accepts the values that pass `test` unchanged and passes the others to `reject`."""
+    """Return a check that returns every value unchanged, and passes values that fail `test` to `reject`."""
 
     def check(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
         if not test(value):
@@ -50,13 +53,13 @@ def checked(test: Callable[[Any], bool], reject: Check) -> Check:
 
 
 def is_integer(bits: int) -> Callable[[Any], bool]:
-    """Return the test for integers of so many bits."""
+    """Return a test for signed integers of at most this many bits."""
     limit = 1 << (bits - 1)
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
 
 
 def bytes_of_characters(value: Any) -> bytes | None:
-    """Return the bytes that a string in Avro's JSON encoding stands for; None if it stands for none."""
+    """Return the bytes that a string represents in Avro's JSON encoding; None if the value represents no bytes."""
     try:
         return value.encode("latin-1") if isinstance(value, str) else None
     except UnicodeEncodeError:
@@ -64,7 +67,7 @@ def bytes_of_characters(value: Any) -> bytes | None:
 
 
 def check_bytes(octets_of: Callable[[Any], bytes | None], reject: Check) -> Check:
-    """Return a check that decodes bytes by `octets_of`. Those of a fixed type must have its size."""
+    """Return a check that decodes bytes with `octets_of` and checks the size of a fixed type."""
 
     def check(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> bytes | None:
         octets = octets_of(value)
@@ -76,7 +79,7 @@ def check_bytes(octets_of: Callable[[Any], bytes | None], reject: Check) -> Chec
 
 
 def check_array(classes: Any, check_item: Check, reject: Check) -> Check:
-    """Return a check of arrays, which are instances of `classes`: list, or (list, tuple)."""
+    """Return a check of arrays, which must be instances of `classes`: list, or (list, tuple)."""
 
     def check(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
         if not isinstance(value, classes):
@@ -88,7 +91,7 @@ def check_array(classes: Any, check_item: Check, reject: Check) -> Check:
 
 
 def check_map(check_item: Check, reject: Check, is_key: Callable[[Any], bool] | None = None) -> Check:
-    """Return a check of maps, whose keys pass the test `is_key` if there is one."""
+    """Return a check of maps, whose keys must pass the test `is_key`, if any."""
 
     def check(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
         if not isinstance(value, dict) or (is_key is not None and not all(map(is_key, value))):
@@ -100,7 +103,7 @@ def check_map(check_item: Check, reject: Check, is_key: Callable[[Any], bool] | 
 
 
 def check_field_names(type_: AvroType, value: dict[Any, Any], pointer: str, mismatches: Mismatches) -> None:
-    """Record the members of a value that its record type does not have."""
+    """Record the members of a value that are not fields of its record type."""
     fields = dict(type_.fields)
     for name in [name for name in value if name not in fields]:
         mismatches.add(child(pointer, str(name)), {"fields": list(fields)}, value[name])

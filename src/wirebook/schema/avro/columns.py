@@ -1,7 +1,8 @@
 """The columns of an Avro type.
 
-Rule: a union with null is nullable. A union of several other types is a struct with one member per branch. A type that
-contains itself is JSON text. Times of day and nanoseconds stay the numbers that encode them: Spark has no such types.
+Rule: a union with null is nullable. A union of several types other than null is a struct with one member per branch. A
+recursive use of a type is JSON text. Times of day and nanosecond timestamps are the integers that encode them, because
+Spark has no such types.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from wirebook.schema.scalar_columns import (
 )
 
 MAX_LEVELS = 32
-"""The deepest nesting of named types that has columns; deeper types are JSON text."""
+"""Maximum nesting of named types in columns. Deeper types are JSON text."""
 MAX_COLUMNS = 4000
-"""The most types that have columns."""
+"""Maximum number of types in a layout. Further types are JSON text."""
 EPOCH, EPOCH_UTC, DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 _MILLISECOND, _MICROSECOND = timedelta(milliseconds=1), timedelta(microseconds=1)
 _WIDE = Context(prec=1000)
@@ -44,7 +45,7 @@ def layout_of(type_: AvroType) -> ColumnLayout:
 
 
 class _AvroColumns:
-    """Layouts of types, written out wherever they are used; JSON text beyond the limits of levels and columns."""
+    """Builds layouts in which each use of a type has its own columns, or is JSON text beyond the two limits."""
 
     def __init__(self) -> None:
         self.left = MAX_COLUMNS

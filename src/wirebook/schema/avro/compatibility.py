@@ -1,8 +1,9 @@
 """Avro compatibility: can a reader with the new schema read data that was written with the old one?
 
 Spec: Avro 1.12 "Schema Resolution", "Aliases", "Logical Types" (decimals match by precision and scale).
-Reading: two different logical types with the same encoding do not match, which the text leaves open: a reader would
-take milliseconds for microseconds. Adding or removing a logical type changes no encoding and matches.
+Reading: the specification does not define whether two different logical types with the same encoding match. Here they
+do not, because a reader would mistake milliseconds for microseconds. Adding or removing a logical type does not change
+the encoding; such types match.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ PROMOTIONS: Final[dict[str, frozenset[str]]] = {
     "string": frozenset(("bytes",)),
     "bytes": frozenset(("string",)),
 }
-"""The kinds that a reader may use in place of each written kind."""
+"""The kinds that a reader may use in place of the kind that was written."""
 COLLECTIONS: Final = {"array": "items", "map": "values"}
 MAX_STEPS: Final = 20_000
 
 
 def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
-    """Return why data written with `old` cannot be read with `new`; both are valid schemas.
+    """Return why data written with `old` cannot be read with `new`. Both must be valid schemas.
 
     Raises: TooComplexError
     """
@@ -40,8 +41,8 @@ def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
 class _SchemaResolution:
     """Compares the types of two schemas.
 
-    Shape: `compared` are the pairs of named types that are compared already, or being compared: a pair inside itself is
-    compatible if everything else in it is.
+    Shape: `compared` has the pairs of named types that have been compared or are being compared. A recursive use of a
+    pair needs no comparison: it is compatible if everything else in the pair is.
     """
 
     def __init__(self, steps: Steps) -> None:
@@ -49,7 +50,7 @@ class _SchemaResolution:
         self.compared: set[tuple[str, str]] = set()
 
     def compare(self, old: AvroType, new: AvroType, path: str) -> Iterator[Incompatibility]:
-        """Yield why a reader of `new`, which stands at `path`, cannot read `old`."""
+        """Yield why a reader with the type `new`, at `path` in its schema, cannot read values of the type `old`."""
         self.steps.take()
         if old.kind == "union":  # any branch may have been written
             for branch in old.branches:
@@ -72,7 +73,7 @@ class _SchemaResolution:
             if (old.name, new.name) in self.compared:
                 return
             self.compared.add((old.name, new.name))
-            # names match without their namespaces, or by an alias of the reader
+            # names match if they are equal without namespaces, or if the old one is an alias of the reader's type
             if old.name.rpartition(".")[2] != new.name.rpartition(".")[2] and old.name not in new.aliases:
                 yield Incompatibility(child(path, "name"), "name-mismatch", old.name, new.name)
                 return
@@ -98,7 +99,10 @@ class _SchemaResolution:
                 yield Incompatibility(place, "reader-field-missing-default-value", None, name)
 
     def _read_union(self, old: AvroType, new: AvroType, path: str) -> Iterator[Incompatibility]:
-        """The reader uses the branch that matches; a branch with the same full name comes first."""
+        """Yield why no branch of a reader's union can read values of the type `old`.
+
+        A branch of the same kind with the same full name excludes all other branches.
+        """
         branches = list(enumerate(new.branches))
         namesakes = [
             (index, branch)

@@ -1,9 +1,10 @@
-"""Compiles an Avro schema into a reader and writer of payloads, binary or JSON encoded.
+"""Compile an Avro schema into a reader and writer of payloads, in the binary or the JSON encoding.
 
-Rule: the content type decides. JSON (``application/json``, ``...+json``) and a JSON value in a structured event are in
-Avro's JSON encoding; everything else is binary: one value and nothing after it, written with this very schema.
+Rule: the content type selects the encoding. A payload with a JSON type (``application/json``, ``...+json``), and a JSON
+value in a structured event, are in Avro's JSON encoding. Any other payload is binary: exactly one value, written with
+the same schema.
 
-Spec: Avro 1.11; schema/spec.md#433-apache-avro-schema (a record of the document by name).
+Spec: Avro 1.11; schema/spec.md#433-apache-avro-schema (a reference can name a record of the document).
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ from wirebook.text.pointers import format_pointer
 
 MEDIA_TYPE: Final = "application/vnd.apache.avro"
 MIN_COLUMN: Final = 16
-"""Columns with fewer rows are read row by row: a column costs about 100 µs per field before its first row."""
+"""Columns with fewer rows are read row by row: reading a column has a fixed cost of about 100 µs per field."""
 BATCH: Final = 8192
-"""Rows that are read at a time."""
+"""Number of rows that are read at a time."""
 
 
 def compile_avro(source: SchemaSource) -> CompiledSchema | Unsupported:
-    """Return a reader for the type of the document, or for the named type in it that the fragment names.
+    """Return a reader for the type of the document, or for the type in it that the fragment names.
 
     Problems: schema-not-compilable
     """
@@ -113,7 +114,10 @@ class AvroReader(SchemaReader):
         return DecodedPayload(value, None, _problems(mismatches.entries), "invalid-payload")
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
-        """Write a value: in the JSON encoding if the content type is JSON, else in the binary encoding."""
+        """Write a value, in the JSON encoding if the content type is JSON, else in the binary encoding.
+
+        Problems: payload-invalid, payload-too-deep
+        """
         mismatches = Mismatches(MAX_PROBLEMS)
         try:
             normalised = normalise(self.type, value, "", mismatches)
@@ -132,8 +136,8 @@ class AvroReader(SchemaReader):
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
         """Decode and validate a column.
 
-        Cost: 0.05 to 0.1 µs per field and row. JSON encoded payloads, and types that contain themselves, are read row
-        by row.
+        Cost: 0.05 to 0.1 µs per field and row. Short columns, JSON-encoded payloads, and types that are recursive or
+        otherwise not `columnar` are read row by row.
         """
         if len(payloads) < MIN_COLUMN or is_json(content_type) or not self.columnar:
             return read_each(self, payloads, content_type)
@@ -141,7 +145,7 @@ class AvroReader(SchemaReader):
 
     @cached_property
     def columnar(self) -> bool:
-        """Whether columns of the binary encoding can be decoded at once."""
+        """Whether whole columns of binary payloads can be decoded at once."""
         return is_columnar(self.type) and REST not in dict(self.type.fields)
 
     def _read_batch(self, payloads: pa.BinaryArray) -> ColumnReading:
@@ -156,7 +160,7 @@ class AvroReader(SchemaReader):
 
 
 def _problems(mismatches: Iterable[tuple[str, Any, Any]]) -> tuple[Problem, ...]:
-    """Return the problem of each mismatch (pointer, expected, actual), in the order of their texts."""
+    """Return the problem of each mismatch (pointer, expected, actual), sorted by text."""
     problems = []
     for pointer, expected, actual in sorted(mismatches, key=str):
         keyword, value = next(iter(expected.items()))
@@ -174,4 +178,4 @@ MESSAGES: Final = {
     "union": 'expected a value of one of the types {}, written as {{"type": value}} unless it is null',
     "one of, by name": 'the value can be of several types: write {{"type": value}} with one of {}',
 }
-"""The message of a mismatch, by what was expected."""
+"""The message of a mismatch, by the keyword of what was expected."""

@@ -1,4 +1,4 @@
-"""Checks of Avro declarations that reading does not need: names, aliases and default values.
+"""Checks of Avro declarations that readers do not need: names, aliases and default values.
 
 Spec: Avro 1.12 "Names", "Complex Types: Records" (the table of defaults).
 Reading: the default of a union may be a value of any branch, as in 1.12; 1.11 allows only the first branch.
@@ -43,7 +43,7 @@ def _check_names(type_: AvroType) -> None:
 
 
 def _is_default(type_: AvroType, value: Any, level: int) -> bool:
-    """Whether a JSON value is a default of a type."""
+    """Return whether a JSON value is a valid default of a type."""
     if level > MAX_LEVELS:
         return False
     if type_.kind == "union":
@@ -88,4 +88,4 @@ IS_PRIMITIVE: Final[dict[str, Callable[[Any], bool]]] = {
     "bytes": lambda value: bytes_of_characters(value) is not None,
     "string": lambda value: isinstance(value, str),
 }
-"""Whether a JSON value is a default of a primitive type."""
+"""Functions that return whether a JSON value is a valid default of a primitive type."""

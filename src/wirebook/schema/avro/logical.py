@@ -1,6 +1,6 @@
-"""Values of Avro's logical types as the numbers and bytes that encode them.
+"""Convert values of Avro's logical types to the numbers and bytes that encode them.
 
-A value that does not belong to the logical type is returned unchanged: it may be the encoded value itself.
+A value that does not belong to the logical type is returned unchanged, because it may already be encoded.
 
 Spec: Avro 1.11 "Logical Types"; docs/types.md
 """
@@ -26,7 +26,7 @@ _DECIMAL_TEXT = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?\Z")
 
 
 def encoded_value(type_: AvroType, value: Any) -> Any:
-    """Return the value that encodes `value`."""
+    """Return the number, bytes or string that encodes `value`."""
     if not type_.logical:
         return value
     encode = ENCODED.get(type_.logical)
@@ -37,16 +37,16 @@ def encoded_value(type_: AvroType, value: Any) -> Any:
 
 
 def from_plain(type_: AvroType, value: Any) -> Any:
-    """Return the value of a logical type that JSON has as a string or number: RFC 3339, ISO 8601 and decimals.
+    """Return the value of a logical type from plain JSON: a time (RFC 3339), a date (ISO 8601) or a decimal.
 
-    For a decimal, a string of digits is the number, not its bytes.
+    For a decimal, a string of digits is the number itself, not the bytes that encode it.
     """
     read = PLAIN.get(type_.logical or "")
     return value if read is None or isinstance(value, bool) else read(value)
 
 
 def _read(column: ScalarColumn) -> Callable[[Any], Any]:
-    """Return the function that reads texts as the column does; it returns any other value unchanged."""
+    """Return a function that converts strings to cells of a column, and returns any other value unchanged."""
 
     def read(value: Any) -> Any:
         cell, left = column.cell(value) if isinstance(value, str) else (None, value)

@@ -1,4 +1,4 @@
-"""Names and namespaces of Avro types, and the definitions that a document offers to other documents.
+"""Names and namespaces of Avro types, and the definitions in a document that other documents can use.
 
 Spec: Avro 1.11 "Names" and "Complex Types".
 """
@@ -18,7 +18,7 @@ def full_name(name: str, namespace: str | None) -> str:
 
 
 def namespace_of(schema: dict[str, Any], enclosing: str | None) -> str | None:
-    """Return the namespace inside a named type, where `enclosing` is the one outside."""
+    """Return the namespace inside a named type; `enclosing` is the namespace around it."""
     name, namespace = str(schema.get("name", "")), schema.get("namespace")
     if "." in name:
         return name.rpartition(".")[0]
@@ -26,9 +26,9 @@ def namespace_of(schema: dict[str, Any], enclosing: str | None) -> str | None:
 
 
 def definitions(schema: Any, namespace: str | None = None) -> Iterator[tuple[str, Any]]:
-    """Yield the full name and the definition of each named type in a schema, for schemas that refer to it by name.
+    """Yield the full name and the definition of each named type in a schema, so that other schemas can refer to it.
 
-    Shape: each definition has its namespace written out. The schema need not be valid.
+    Shape: each definition has an explicit namespace. The schema need not be valid.
     """
     if isinstance(schema, list):
         for branch in schema:

@@ -1,11 +1,12 @@
-"""Decodes Avro's binary encoding strictly: one decoder per type, made once per schema.
+"""Decode Avro's binary encoding strictly, with one decoder per type, created once per schema.
 
-A decoder takes (bytes, position, depth) and returns (value, position). It rejects what the text does not allow:
-booleans other than 0 and 1, integers that do not fit, indexes outside a union or an enum, missing bytes and bytes left
-over. A value of a union of several types is ``{branch: value}``; a nullable type is its value or None.
+A decoder takes (bytes, position, depth) and returns (value, position). It rejects everything that the specification
+does not allow: booleans other than 0 and 1, integers out of range, indexes outside a union or an enum, and missing or
+surplus bytes. A value of a union of several types other than null is ``{branch: value}``; a value of a nullable type is
+the value itself or None.
 
-Spec: Avro 1.11 "Binary Encoding". We have a decoder of our own because fastavro's accepts invalid bytes and crashes on
-deeply nested values; fastavro is the oracle in the tests.
+Spec: Avro 1.11 "Binary Encoding". fastavro is not used, because it accepts invalid bytes and crashes on deeply nested
+values; the tests compare results with those of fastavro.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from typing import Any
 from wirebook.schema.avro.types import AvroType
 
 Decoder = Callable[[bytes, int, int], tuple[Any, int]]
-"""Decode the value at a position: (bytes, position, remaining depth) to (value, position of its end)."""
+"""A function (bytes, position, remaining depth) that returns the value at the position and the position of its end."""
 MAX_EMPTY = 10_000
-"""The most items of a type that is encoded in no bytes: nothing else limits their number."""
+"""Maximum items of a type whose values take no bytes: the size of the payload does not limit their number."""
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
 
 
 class DecodeError(ValueError):
-    """Why bytes are not a value.
+    """Bytes that do not encode a value of the type.
 
-    Shape: `code` and `message` of the problem; `offset` in bytes; `path` of members, innermost first.
+    Shape: `code` and `message` are those of the problem; `offset` counts bytes; `path` has the enclosing members and
+    indexes, innermost first.
     """
 
     def __init__(self, message: str, offset: int, code: str = "payload-syntax") -> None:
@@ -36,7 +38,7 @@ class DecodeError(ValueError):
 
 
 def decode(decoder: Decoder, data: bytes, depth: int) -> Any:
-    """Return the value of `data`, which has no other bytes. Raises: DecodeError"""
+    """Return the value that all bytes of `data` encode. Raises: DecodeError"""
     value, end = decoder(data, 0, depth)
     if end != len(data):
         raise DecodeError(f"{len(data) - end} bytes after the end of the value", end)
@@ -44,11 +46,11 @@ def decode(decoder: Decoder, data: bytes, depth: int) -> Any:
 
 
 def decoder_of(type_: AvroType, known: dict[int, Decoder] | None = None) -> Decoder:
-    """Return the decoder of a type. `known` are the decoders made so far, by the identity of their types."""
+    """Return the decoder of a type. `known` has the decoders created so far, by the identity of their types."""
     known = {} if known is None else known
     key = id(type_)
     if key not in known:
-        known[key] = lambda data, at, depth: known[key](data, at, depth)  # noqa: PLW0108  (a type inside itself)
+        known[key] = lambda data, at, depth: known[key](data, at, depth)  # noqa: PLW0108  (for a recursive type)
         known[key] = DECODERS[type_.kind](type_, known)
     return known[key]
 
@@ -182,9 +184,9 @@ def _union(type_: AvroType, known: dict[int, Decoder]) -> Decoder:
 
 
 def _blocks(type_: AvroType, add: Callable[[Any, bytes, int, int], int], make: Callable[[], Any]) -> Decoder:
-    """Return the decoder of an array or a map: blocks of counted items; a count of 0 ends them.
+    """Return the decoder of an array or a map: blocks of items, each after its count, up to a count of 0.
 
-    The size of a block in bytes follows a negative count.
+    After a negative count, the size of the block in bytes precedes the items.
     """
     assert type_.items is not None
     min_size = min_bytes(type_.items) + (1 if type_.kind == "map" else 0)
@@ -241,7 +243,10 @@ def _map(type_: AvroType, known: dict[int, Decoder]) -> Decoder:
 
 
 def min_bytes(type_: AvroType, ancestors: tuple[AvroType, ...] = ()) -> int:
-    """Return the fewest bytes that encode a value; 0 for a type that contains itself, which has no finite value."""
+    """Return the minimum size of an encoded value. A record directly inside itself, which has no finite value, adds 0.
+
+    Units: bytes
+    """
     if type_.kind == "record":
         return 0 if type_ in ancestors else sum(min_bytes(field, (*ancestors, type_)) for _, field in type_.fields)
     if type_.kind == "union":

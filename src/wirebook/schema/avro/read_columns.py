@@ -1,8 +1,8 @@
-"""Decodes whole columns of Avro's binary encoding strictly: what read.py does for one value, by array arithmetic.
+"""Decode whole columns of Avro's binary encoding strictly, by array arithmetic. read.py is the reference.
 
-Each reader takes a type and a cursor over the rows and returns the column of values. A row is rejected, and left to the
-reference, if anything is wrong with it, and if it has something rare: arrays in several blocks or of many items,
-decimals beyond 64 bits, instants that Python's datetime cannot represent.
+Each reader takes a type and a cursor over the rows and returns the column of values. A row is rejected, and left to
+read.py, if it is invalid or has rare content: an array or map in several blocks, with many items or with a repeated
+key, a decimal beyond 64 bits, or an instant that Python's datetime cannot represent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wirebook.schema.cursor import Array, Cursor
 from wirebook.schema.scalar_columns import INSTANT, LOCAL_TIME
 
 MIN_ROWS = 16
-"""An array that continues in fewer rows is left to the reference."""
+"""Beyond this many items, items are read only while at least this many rows have one; other rows are rejected."""
 MAX_ITEMS = 4096
 MILLIS = (-62135596800000, 253402300799999)  # the years 1 to 9999
 DAYS = (-719162, 2932896)
@@ -29,7 +29,7 @@ UUID_DIGITS = [place for place in range(36) if place not in (8, 13, 18, 23)]
 
 
 def is_columnar(type_: AvroType) -> bool:
-    """Whether a column of this type can be decoded at once."""
+    """Return whether a column of this type can be decoded at once."""
     small = expanded_size(type_) <= MAX_COLUMNS and not is_recursive(type_)
     return small and _levels(type_) <= MAX_LEVELS and not _too_wide(type_)
 
@@ -60,7 +60,7 @@ def _boolean(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
 
 
 def _ints(cursor: Cursor, low: int = -(2**31), high: int = 2**31 - 1) -> Array:
-    """Decode the next integer of each row. Rows where it is out of bounds are rejected; their value is 0."""
+    """Decode the next integer of each row. Rows whose integer is out of bounds are rejected and have the value 0."""
     values = cursor.longs()
     cursor.require((values >= low) & (values <= high))
     return np.where(cursor.good, values, 0)
@@ -105,7 +105,7 @@ def _moment(arrow: pa.DataType, factor: int) -> Callable[[AvroType, Cursor], pa.
 
 
 def _decimal(type_: AvroType, cursor: Cursor) -> pa.Array:
-    """Decode two's complement, big-endian; at most eight bytes here."""
+    """Decode big-endian two's complement numbers. Rows with more than eight bytes are rejected."""
     precision, scale = type_.attributes["precision"], type_.attributes["scale"]
     lengths = np.full(len(cursor), type_.size, np.int64) if type_.kind == "fixed" else cursor.longs()
     cursor.require((lengths >= 0) & (lengths <= np.minimum(8, cursor.end - cursor.at)))
@@ -120,7 +120,7 @@ def _decimal(type_: AvroType, cursor: Cursor) -> pa.Array:
 
 
 def _uuid(type_: AvroType, cursor: Cursor) -> pa.Array:
-    """Decode a uuid as text; the sixteen bytes of a fixed type are written as hexadecimal digits."""
+    """Decode a UUID to text, from a string or from the sixteen bytes of a fixed type."""
     if type_.kind == "string":
         return _string(type_, cursor)
     octets = cursor.data[cursor.at[:, None] + np.arange(16)]
@@ -172,7 +172,7 @@ def _union(type_: AvroType, cursor: Cursor) -> pa.Array:
 
 
 def _branch(type_: AvroType, cursor: Cursor, rows: Array) -> pa.Array:
-    """Decode the values of the rows with this branch; the others are null."""
+    """Decode the values of `rows`, which have this branch. All other rows are null."""
     part = cursor.select(rows)
     values = read_values(type_, part)
     cursor.update(rows, part)
@@ -180,7 +180,7 @@ def _branch(type_: AvroType, cursor: Cursor, rows: Array) -> pa.Array:
 
 
 def _places(rows: Array, count: int) -> pa.Array:
-    """Return for each of `count` rows its index among `rows`, or null."""
+    """Return the index in `rows` of each of `count` rows; null if it is not among them."""
     places, absent = np.zeros(count, np.int64), np.ones(count, bool)
     places[rows], absent[rows] = np.arange(len(rows)), False
     return pa.array(places, mask=absent)
@@ -207,7 +207,10 @@ def _map(type_: AvroType, cursor: Cursor) -> pa.Array:
 
 
 def _items(cursor: Cursor, read: Callable[[Cursor], list[pa.Array]]) -> tuple[list[Array], list[list[pa.Array]]]:
-    """Decode the items of one block per row: all first items, then all second ones. Return their rows and columns."""
+    """Decode one block of items per row, and return the rows and the columns of the items.
+
+    The first items of all rows are decoded at once, then the second items, and so on.
+    """
     counts = _ints(cursor, 0, MAX_ITEMS)
     owners: list[Array] = []
     columns: list[list[pa.Array]] = []
@@ -230,7 +233,7 @@ def _items(cursor: Cursor, read: Callable[[Cursor], list[pa.Array]]) -> tuple[li
 
 
 def _row_major(owners: list[Array], count: int) -> tuple[pa.Array, pa.Array]:
-    """Return the offsets of lists, and the order that sorts their items by row."""
+    """Return the offsets of the lists, and the positions of their items sorted by row."""
     rows = np.concatenate([np.empty(0, np.int64), *owners]).astype(np.int64)
     offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count)))).astype(np.int32)
     return pa.array(offsets), pa.array(np.argsort(rows, kind="stable"))
@@ -241,7 +244,7 @@ def _concat(parts: list[pa.Array], empty: pa.Array) -> pa.Array:
 
 
 def _with_repeats(owners: list[Array], keys: pa.Array, count: int) -> Array:
-    """Return the rows whose map repeats a key."""
+    """Return which rows have a map that repeats a key."""
     has_repeats = np.zeros(count, bool)
     if len(owners) > 1:
         rows = np.concatenate(owners)

@@ -1,8 +1,8 @@
-"""Reads Avro's JSON encoding: one function per type, from a JSON value to the value that the binary encoding gives.
+"""Decode Avro's JSON encoding to the values that the binary encoding decodes to: one function per kind of type.
 
-Rule: a value of a union other than null is wrapped: ``{"string": "a"}``. Plain JSON without the wrapper is rejected,
-and so is a record with a missing or an unknown field. Bytes are strings whose characters are the bytes (U+0000 to
-U+00FF).
+Rule: a value of a union, unless it is null, is wrapped: ``{"string": "a"}``. Plain JSON without the wrapper is
+rejected, and so is a record with a missing or an unknown field. Bytes are strings with one character per byte (U+0000
+to U+00FF).
 
 Spec: Avro 1.11 "JSON Encoding".
 """
@@ -30,11 +30,11 @@ from wirebook.schema.avro.checks import (
 from wirebook.schema.avro.types import AvroType
 from wirebook.text.pointers import child
 
-SINGLE = struct.Struct("<f")  # rounds a float to the number that its binary encoding has
+SINGLE = struct.Struct("<f")  # rounds a number to 32 bits, as the binary encoding does
 
 
 def from_json(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-    """Return the value that a JSON value encodes. What does not match the type is added to `mismatches`."""
+    """Return the value that a JSON value encodes. Parts that do not match the type are added to `mismatches`."""
     return READERS[type_.kind](type_, value, pointer, mismatches)
 
 

@@ -1,9 +1,9 @@
-"""Avro schemas parsed into a tree of types in which every name is resolved.
+"""Parse an Avro schema into a tree of types in which every name is resolved.
 
 Readers, writers, columns, the checks of declarations and the compatibility rules all use this tree.
 
-Spec: Avro 1.11 "Schema Declaration", "Names", "Logical Types". As the text requires, an invalid logical type is
-ignored.
+Spec: Avro 1.11 "Schema Declaration", "Names", "Logical Types". As the specification requires, an invalid logical type
+is ignored.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from wirebook.schema.avro.names import PRIMITIVES, full_name, namespace_of
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 MAX_LEVELS: Final = 64
 MAX_PARTS: Final = 20_000
-"""The most parts that every value of a type may have: a part may take no bytes, so nothing else limits them."""
+"""Limit on the minimum parts of a value: the payload size does not limit them, because parts may take no bytes."""
 
 
 class AvroError(ValueError):
-    """Why an Avro schema cannot be used."""
+    """An Avro schema that is invalid or exceeds a limit."""
 
 
 @dataclass(eq=False)
 class AvroType:
-    """One type of a schema. A type that contains itself is one object.
+    """One type of a schema. All uses of a named type, including recursive ones, are the same object.
 
-    Shape: `kind` is ``int`` ... ``union`` (``record`` for ``error``); `logical` a valid logical type; `attributes` the
-    precision and scale of a decimal; `name` and `aliases` are full names; `declaration` is the JSON object that
+    Shape: `kind` is ``int`` ... ``union`` (``record`` for ``error``); `logical` is a valid logical type; `attributes`
+    has the precision and scale of a decimal; `name` and `aliases` are full names; `declaration` is the JSON object that
     declares a named type; `items` is the type of array items or map values; `defaults` and `docs` are by field name.
     """
 
@@ -85,9 +85,9 @@ SIZES: Final = {"uuid": 16, "duration": 12}
 
 
 def parse_types(schema: Any, resolve: Callable[[str], Any | None]) -> tuple[AvroType, dict[str, AvroType]]:
-    """Return the type that a schema declares, and every named type in it by full name and alias.
+    """Return the type that a schema declares, and all its named types by full name and by alias.
 
-    `resolve` returns the definition of a type that the schema refers to but does not define, None if unknown.
+    `resolve` returns the definition of a type that the schema uses but does not define; None if unknown.
     Raises: AvroError
     """
     parser = _Parser(resolve)
@@ -105,7 +105,7 @@ class _Parser:
         self.level = 0
 
     def type(self, schema: Any, namespace: str | None) -> AvroType:
-        """Return the type of a schema that stands in `namespace`. Raises: AvroError"""
+        """Return the type of a schema in `namespace`. Raises: AvroError"""
         self.level += 1
         if self.level > MAX_LEVELS:
             raise AvroError(f"types are nested more than {MAX_LEVELS} levels deep")
@@ -121,7 +121,7 @@ class _Parser:
             self.level -= 1
 
     def _named(self, name: str, namespace: str | None) -> AvroType:
-        """Return the primitive type, the type already declared, or the type of another document with a name."""
+        """Return the type with a name: primitive, already declared, or defined in another document."""
         if name in PRIMITIVES:
             return AvroType(name)
         full = full_name(name, namespace)
@@ -223,7 +223,7 @@ BUILDERS: Final[dict[str, Callable[[_Parser, dict[str, Any], str | None], AvroTy
 
 
 def _with_logical_type(type_: AvroType, schema: dict[str, Any]) -> AvroType:
-    """Set the logical type of a schema on its type, if it is valid there."""
+    """Return the type, with the logical type of its schema if that is valid."""
     logical = schema.get("logicalType")
     if not isinstance(logical, str) or type_.kind not in LOGICAL.get(logical, ()):
         return type_
@@ -240,16 +240,16 @@ def _with_logical_type(type_: AvroType, schema: dict[str, Any]) -> AvroType:
 
 
 def is_recursive(type_: AvroType, known: dict[int, bool] | None = None) -> bool:
-    """Whether a type contains itself, or a type that does. Cost: linear in the types, however often each is used."""
+    """Return whether a type contains itself, or a type that does. Cost: linear in the number of distinct types."""
     known = {} if known is None else known
     if id(type_) not in known:
-        known[id(type_)] = True  # for a use of the type inside itself
+        known[id(type_)] = True  # the result for a recursive use
         known[id(type_)] = any(is_recursive(child, known) for child in type_.children)
     return known[id(type_)]
 
 
 def expanded_size(type_: AvroType, known: dict[int, int] | None = None) -> int:
-    """Return the number of types when each is written out wherever it is used; a recursive use counts once."""
+    """Return the number of types in a type, counting a named type at each use; a recursive use counts as one."""
     known = {} if known is None else known
     if id(type_) not in known:
         known[id(type_)] = 1
@@ -258,7 +258,7 @@ def expanded_size(type_: AvroType, known: dict[int, int] | None = None) -> int:
 
 
 def min_parts(type_: AvroType, known: dict[int, int] | None = None) -> int:
-    """Return the least number of values that a value of the type consists of: a record has all its fields."""
+    """Return the minimum number of parts of a value: itself and, for a record, the parts of all its fields."""
     known = {} if known is None else known
     if id(type_) not in known:
         known[id(type_)] = 1
@@ -267,7 +267,7 @@ def min_parts(type_: AvroType, known: dict[int, int] | None = None) -> int:
 
 
 def is_text(text: str) -> bool:
-    """Whether a string can be encoded as UTF-8, which one with a lone surrogate cannot."""
+    """Return whether a string can be encoded as UTF-8, that is, has no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,9 +1,9 @@
-"""Writes values in both encodings of Avro.
+"""Write values in both encodings of Avro.
 
-Rule: a value may be what `read` returns (times, decimals, bytes, ``{branch: value}`` for a union of several types),
-what Avro's JSON encoding has (bytes as characters, ``{branch: value}`` in every union), or plain JSON (times as RFC
-3339 text, decimals as numbers or text). The branch of a union may be omitted if the value belongs to only one. A field
-with a default may be omitted.
+Rule: a value may have the form that `read` returns (times, decimals, bytes, ``{branch: value}`` for a union of several
+types), the form of Avro's JSON encoding (bytes as characters, ``{branch: value}`` in every union), or be plain JSON
+(times as RFC 3339 text, decimals as numbers or text). The branch of a union may be omitted if the value belongs to only
+one. A field may be omitted if it has a default or is nullable.
 
 Spec: Avro 1.11 "Data Serialization and Deserialization", "Logical Types".
 """
@@ -33,11 +33,11 @@ from wirebook.schema.avro.types import AvroType, is_text
 from wirebook.text.pointers import child
 
 ChosenBranch = tuple[int, AvroType, Any]
-"""The value of a union: the index of its branch, its type, its value."""
+"""A normalised value of a union: the index of its branch, the type of the branch, and the value."""
 
 
 def normalise(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-    """Return a value with numbers, bytes and branches as they are encoded. What does not match goes to `mismatches`."""
+    """Return a value with its scalars and branches as encoded. Parts that do not match are added to `mismatches`."""
     return NORMALISERS[type_.kind](type_, encoded_value(type_, from_plain(type_, value)), pointer, mismatches)
 
 
@@ -75,14 +75,17 @@ def _record(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -
 
 
 def _default(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-    """Return the default of a field that is omitted. The default of a union is a value of its first branch."""
+    """Return the default of an omitted field. The default of a union is a value of its first branch."""
     if type_.kind == "union":
         return 0, type_.branches[0], normalise(type_.branches[0], value, pointer, mismatches)
     return normalise(type_, value, pointer, mismatches)
 
 
 def _union(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-    """Return the named branch, else the only one that the value can belong to. Null is never named. Cost: linear."""
+    """Return the value in the branch that it names, else in the only branch that it can belong to.
+
+    Cost: linear, because candidates are found without descending into the value.
+    """
     named = _named(type_, value)
     candidates = [named] if named else _candidates(type_, value, _may_be) or _candidates(type_, value, _may_mean)
     if len(candidates) > 1:
@@ -102,7 +105,7 @@ def _candidates(type_: AvroType, value: Any, fits: Callable[[AvroType, Any], boo
 
 
 def _may_mean(branch: AvroType, value: Any) -> bool:
-    """Whether a value belongs to a branch as plain JSON: the text of a time, of a decimal, or of bytes."""
+    """Return whether a value can belong to a branch as plain JSON: a time, a decimal or bytes."""
     meant = encoded_value(branch, from_plain(branch, value))
     if meant is value and branch.kind in ("bytes", "fixed"):
         meant = bytes_of_characters(value)
@@ -110,7 +113,7 @@ def _may_mean(branch: AvroType, value: Any) -> bool:
 
 
 def _named(type_: AvroType, value: Any) -> tuple[int, AvroType] | None:
-    """Return the branch that {branch: value} names. Columns also have {branch: value, other: None}."""
+    """Return the branch that {branch: value} names; in values from columns, {branch: value, other: None}."""
     names = [branch.branch_name for branch in type_.branches]
     if not isinstance(value, dict) or not value or not value.keys() <= set(names):
         return None
@@ -119,7 +122,7 @@ def _named(type_: AvroType, value: Any) -> tuple[int, AvroType] | None:
 
 
 def _may_be(branch: AvroType, value: Any) -> bool:
-    """Whether a value belongs to a branch, as far as can be seen without descending into it."""
+    """Return whether a value can belong to a branch, judging without descending into the value."""
     value = encoded_value(branch, value)
     if branch.kind == "record":
         names = dict(branch.fields)
@@ -167,7 +170,7 @@ NORMALISERS: dict[str, Check] = {
 
 
 def to_json(type_: AvroType, normalised: Any) -> Any:
-    """Return a normalised value in Avro's JSON encoding. NaN and Infinity stay floats, which JSON does not have."""
+    """Return a normalised value in Avro's JSON encoding. NaN and Infinity stay floats, which JSON cannot represent."""
     if type_.kind == "union":
         _, branch, inner = normalised
         return None if branch.kind == "null" else {branch.branch_name: to_json(branch, inner)}
