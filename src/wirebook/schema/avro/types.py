@@ -22,7 +22,7 @@ MAX_PARTS: Final = 20_000
 
 
 class AvroError(ValueError):
-    """An Avro schema that is invalid or exceeds a limit."""
+    """An Avro schema cannot be used: it is invalid, exceeds a limit or lacks the requested type."""
 
 
 @dataclass(eq=False)

@@ -1,1 +1,1 @@
-"""JSON Structure. Payloads are read and written by schema/json_reader.py."""
+"""JSON Structure; schema/json_reader.py reads and writes the payloads."""

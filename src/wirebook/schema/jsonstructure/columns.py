@@ -1,8 +1,8 @@
 """The columns of a JSON Structure type.
 
-As for JSON Schema, columns only need to guess well. Tuples, unions of types without a common column, `any`, and types
-that refer to themselves are JSON text. A tagged choice is a struct with one member per choice; an inline choice is one
-struct with the members of all choices.
+As for JSON Schema, the layout is a best guess, because values that do not fit go to ``_rest``. Tuples, unions of types
+without a common column, `any`, and recursive uses of a type are JSON text. A tagged choice is a struct with one member
+per choice; an inline choice is one struct with the members of all choices.
 """
 
 from __future__ import annotations

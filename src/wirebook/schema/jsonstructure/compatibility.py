@@ -1,7 +1,7 @@
-"""JSON Structure compatibility: does the new document describe every value that the old one describes?
+"""JSON Structure compatibility: does the new document allow every value that the old one describes?
 
-Rule: both documents are translated to JSON Schema, as for reading (to_jsonschema.py), and compared as declared: a type
-describes the properties that it names, so a new optional property is compatible unless the old type constrains it.
+Rule: both documents are translated to JSON Schema, as for reading (to_jsonschema.py), and compared as declared. A type
+describes only the properties that it names, so a new optional property is compatible unless the old type constrains it.
 
 Spec: draft-vasters-json-structure-core, -validation, -conditional-composition.
 """
@@ -26,12 +26,12 @@ RANGES = {primitive.schema["pattern"]: primitive.bounds for primitive in PRIMITI
 TYPES = {
     primitive.schema.get("pattern") or primitive.schema.get("format"): name for name, primitive in PRIMITIVES.items()
 }
-"""The type that each pattern and format stands for."""
+"""The type that each pattern and format represents."""
 Bound = dict[str, Any]
 
 
 def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
-    """Return why values of `old` are not all values of `new`; both are valid documents.
+    """Return why some values of `old` are not values of `new`. Both must be valid documents.
 
     Raises: TooComplexError, StructureError
     """
@@ -50,7 +50,7 @@ def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
 
 
 def _translated(source: SchemaSource, declared_only: bool) -> tuple[FlatDocument, dict[str, Bound]]:
-    """Return the document as JSON Schema, and the constraints that its patterns and formats stand for."""
+    """Return the document as JSON Schema, and the constraints that its patterns and formats represent."""
     translation = Translation(source.document)
     schema = {"$id": DOCUMENT, **translation.document(root_pointer(source.document, source.fragment))}
     registry: Registry[Any] = Registry()

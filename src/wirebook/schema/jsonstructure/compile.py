@@ -1,13 +1,13 @@
-"""Compiles a JSON Structure document into a reader and writer of payloads.
+"""Compile a JSON Structure document into a reader and writer of payloads.
 
-The document is translated to JSON Schema, type by type, and read like one (json_reader.py): that validator is native
-code and validates whole columns. The primitive types keep their names, as URNs, so that errors name `int64`, not a
-pattern.
+The document is translated to JSON Schema, type by type, and read like JSON Schema (json_reader.py), whose validator is
+native code and validates whole columns. Primitive types keep their names, as URNs, so that errors name `int64` instead
+of a pattern.
 
 Spec: draft-vasters-json-structure-core, -validation, -conditional-composition.
-Reading: the json-structure package decides where the texts leave room. Validation and composition keywords count if
-`$uses` names their extension or `$schema` is the extended or validation meta-schema. In a union of types only the types
-count, not the keywords beside them.
+Reading: where the drafts are ambiguous, the json-structure package decides. Validation and composition keywords count
+if `$uses` names their extension or `$schema` is the extended or validation meta-schema. In a union of types, only the
+types count, not the keywords beside them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def compile_json_structure(source: SchemaSource) -> CompiledSchema | Unsupported
             )
 
         root = {"$ref": DOCUMENT}
-        # crawled once: otherwise each lookup of a primitive type, which is not in the schema, would crawl it
+        # crawled once: otherwise, each lookup of a primitive type, which is not in the schema, would crawl the schema
         registry: Registry[Any] = Registry().with_resource(DOCUMENT, DRAFT202012.create_resource(schema)).crawl()
         check_cost(schema, registry.resolver(DOCUMENT))
         validator, layout = build(root), layout_of(document, pointer)
@@ -74,7 +74,7 @@ def compile_json_structure(source: SchemaSource) -> CompiledSchema | Unsupported
 
 
 def root_pointer(document: Any, fragment: str | None) -> str:
-    """Return the pointer of the type of payloads: the one that the fragment names, else `$root`, else the document.
+    """Return the pointer of the payload type: the type that the fragment names, else `$root`, else the document.
 
     Raises: StructureError
     """
@@ -95,7 +95,7 @@ def root_pointer(document: Any, fragment: str | None) -> str:
 
 
 class _Expected:
-    """Returns what a validation error expected, in the terms of JSON Structure."""
+    """Returns what was expected where a validation error occurred, in the terms of JSON Structure."""
 
     def __init__(self, schema: dict[str, Any], translation: Translation) -> None:
         self.schema, self.named = schema, translation.named

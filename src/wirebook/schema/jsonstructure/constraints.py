@@ -1,6 +1,6 @@
-"""The constraints of JSON Structure types as JSON Schema.
+"""Translate the constraints of JSON Structure types to JSON Schema.
 
-Numbers that are written as strings have constraints written as strings, and are compared as numbers.
+The constraints of numbers that are written as strings may also be strings. They are compared as numbers.
 
 Spec: draft-vasters-json-structure-validation.
 Reading: `dependentRequired` and `has` always count, as in the json-structure package.
@@ -36,7 +36,10 @@ NAMES = {"propertyNames": "propertyNames", "keyNames": "propertyNames"}
 
 
 class ConstraintTranslation:
-    """Translates constraints. `schema` translates a type; `formats` and `named` are filled (see `Translation`)."""
+    """Translates constraints, and adds to `formats` and `named` (see `Translation`).
+
+    Shape: `schema` is the function that translates a type.
+    """
 
     def __init__(self, schema: Callable[[Any], Node]) -> None:
         self.schema = schema
@@ -44,18 +47,18 @@ class ConstraintTranslation:
         self.named: dict[str, Any] = {}
 
     def always(self, node: Node) -> list[Node]:
-        """Return the constraints that need no extension."""
+        """Return the constraints that apply without an extension."""
         if node.get("type") != "object":
             return []
         constraints: list[Node] = []
         if isinstance(node.get("dependentRequired"), dict):
             constraints.append({"dependentRequired": node["dependentRequired"]})
-        if "has" in node:  # some value matches: it is not true that no value matches
+        if "has" in node:  # some value matches: not all values fail to match
             constraints.append({"not": {"additionalProperties": {"not": self.schema(node["has"])}}})
         return constraints
 
     def validation(self, node: Node) -> list[Node]:
-        """Return the constraints of the validation extension for the kind of type."""
+        """Return the constraints of the validation extension that apply to the type."""
         type_ = node.get("type")
         if type_ in NUMBERS:
             return [{keyword: _plain(_bound(node, keyword)) for keyword in COMPARE if keyword in node}]
@@ -74,7 +77,7 @@ class ConstraintTranslation:
         ]
 
     def _range(self, node: Node, keyword: str) -> Node:
-        """Return a bound of integers in strings as a pattern."""
+        """Return the bound of an integer that is written as a string, as a pattern."""
         low, high = PRIMITIVES[node["type"]].bounds or (0, 0)
         bound = _bound(node, keyword)
         step, whole = (1 if keyword.startswith("exclusive") else 0), int(bound.to_integral_value("ROUND_FLOOR"))
@@ -87,14 +90,14 @@ class ConstraintTranslation:
         return {"pattern": pattern}
 
     def _predicate(self, node: Node, keyword: str) -> Node:
-        """Return a bound that only a function can check, as a format of our own."""
+        """Return a constraint that only a function can check, as a custom format."""
         bound, compare, name = _bound(node, keyword), COMPARE[keyword], f"{keyword} {node[keyword]}"
 
         def holds(text: str) -> bool:
             try:
                 return compare(Decimal(text), bound)
             except InvalidOperation:
-                return True  # not a number: the type reports that
+                return True  # not a number: its type reports that
 
         self.formats[name] = holds
         self.named[name] = {keyword: node[keyword]}
@@ -128,7 +131,7 @@ class ConstraintTranslation:
 
 
 def _bound(node: Node, keyword: str) -> Decimal:
-    """Return the value of a numeric constraint, a number or its text. Raises: ValueError"""
+    """Return the value of a numeric constraint, which may be a number or a string. Raises: ValueError"""
     value = node[keyword]
     try:
         return Decimal(str(value))

@@ -1,8 +1,9 @@
-"""The imports of JSON Structure: types of other documents of the catalogue, copied to where a document imports them.
+"""Resolve the imports of a JSON Structure document: copy types of other catalogue documents into it.
 
 Rule: `$import` copies the root type of a document, under its name, and its definitions; `$importdefs` copies only the
-definitions. At the root of a document they become definitions, in a namespace its members. Definitions of the document
-itself take precedence. References inside copied types follow them to their new place. Nothing is fetched.
+definitions. An import at the root of a document adds definitions; an import in a namespace adds members to it. The
+document's own definitions take precedence. References inside copied types are changed to the new places. Nothing is
+fetched.
 
 Spec: draft-vasters-json-structure-import.
 """
@@ -21,29 +22,29 @@ from wirebook.text.pointers import resolve as resolve_pointer
 KEYWORDS = ("$import", "$importdefs")
 REFERENCES = ("$ref", "$extends", "$root")
 OF_DOCUMENT = ("definitions", "$schema", "$id", "$uses")
-"""Keywords of a document that are not keywords of its root type."""
+"""Keywords at the root of a document that do not belong to its root type."""
 MAX_LEVELS = 16
 MAX_IMPORTS = 200
 MAX_NODES = 200_000
-"""The most JSON values that are copied by all imports."""
+"""Maximum JSON values that all imports of a document copy."""
 
 
 def with_imports(document: Any, base_uri: str, resolve: Resolve) -> Any:
-    """Return the document with its imports resolved, or the document itself if it has none. Raises: StructureError"""
+    """Return the document with its imports resolved; the same object if it has none. Raises: StructureError"""
     if not isinstance(document, dict) or not _has_imports(document):
         return document
     return _Imports(resolve).whole(document, _base_of(document, base_uri), ())
 
 
 def _has_imports(document: Node) -> bool:
-    """Whether the root or a namespace of a document imports something."""
+    """Return whether the root or a namespace of a document has an import."""
     definitions = document.get("definitions")
     namespaces = [document, *(_namespaces(definitions, 0) if isinstance(definitions, dict) else ())]
     return any(keyword in namespace for namespace in namespaces for keyword in KEYWORDS)
 
 
 def _namespaces(namespace: Node, level: int) -> Iterator[Node]:
-    """Yield a namespace and the namespaces in it."""
+    """Yield a namespace and its nested namespaces."""
     yield namespace
     for member in namespace.values():
         if isinstance(member, dict) and not _is_type(member) and level < MAX_LEVELS:
@@ -66,7 +67,7 @@ class _Imports:
         self.left = MAX_NODES
 
     def whole(self, document: Node, base: str, open_: tuple[str, ...]) -> Node:
-        """Return a document with its imports. `open_` are the URIs of the documents that are being resolved."""
+        """Return a document with its imports resolved. `open_` has the URIs of the documents being resolved."""
         root = {name: member for name, member in document.items() if name not in KEYWORDS}
         definitions = mapping(document, "definitions")
         imported = self._namespace(definitions, "/definitions", base, open_)
@@ -86,7 +87,7 @@ class _Imports:
         return self._types(namespace, pointer, base, open_) | own
 
     def _types(self, namespace: Node, pointer: str, base: str, open_: tuple[str, ...]) -> Node:
-        """Return the types that a namespace imports, as they are to stand at `pointer`."""
+        """Return the types that a namespace imports, with references changed for their new place at `pointer`."""
         imported: Node = {}
         for keyword in KEYWORDS:
             if keyword in namespace:
@@ -114,7 +115,7 @@ class _Imports:
         return self.whole(document, _base_of(document, uri), (*open_, uri)), uri
 
     def _moved(self, node: Any, document: Node, pointer: str, uri: str) -> Any:
-        """Return a copy in which references lead to where the types are now."""
+        """Return a copy of `node` in which references name the new places of the types of `document`."""
         self.left -= 1
         if self.left < 0:
             raise StructureError(f"the imports have more than {MAX_NODES} values in total")

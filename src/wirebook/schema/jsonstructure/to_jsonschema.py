@@ -1,7 +1,7 @@
-"""Translates JSON Structure to JSON Schema 2020-12: one function per kind of type.
+"""Translate JSON Structure to JSON Schema 2020-12: one function per kind of type.
 
 Spec: draft-vasters-json-structure-core "Compound Types", "Composition Rules", "Extensions and Add-Ins".
-Deviation: members that an add-in of `$offers` brings are allowed even if the instance does not name it in `$uses`.
+Deviation: members of an add-in in `$offers` are allowed even if the instance does not name the add-in in `$uses`.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from wirebook.text.pointers import resolve as resolve_pointer
 
 DOCUMENT = f"{URN}document"
 UNION = "x-union"
-"""An annotation: the types that an `anyOf` stands for."""
+"""An annotation with the names of the types in an `anyOf`."""
 MAX_LEVELS = 64
-"""The deepest nesting of inline types, and the longest chain of `$extends`."""
+"""Maximum nesting of inline types, and maximum length of a chain of `$extends`."""
 RESERVED = ("$schema", "$uses")
-"""Members that any root object may have."""
+"""Members that every root object may have."""
 VALIDATION, COMPOSITION = "JSONStructureValidation", "JSONStructureConditionalComposition"
 CONDITIONS = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 
 
 class StructureError(ValueError):
-    """Why a JSON Structure document cannot be used."""
+    """A JSON Structure document is invalid or cannot be used."""
 
 
 Node = dict[str, Any]
 
 
 def definition(document: Node, reference: Any) -> tuple[str, Node]:
-    """Return the pointer and the type that a `$ref` or `$extends` names. Raises: StructureError"""
+    """Return the pointer in a `$ref` or `$extends`, and the type there. Raises: StructureError"""
     pointer = reference.removeprefix("#") if isinstance(reference, str) else ""
     node = resolve_pointer(document, pointer) if isinstance(reference, str) and reference.startswith("#") else None
     if not isinstance(node, dict):
@@ -42,7 +42,10 @@ def definition(document: Node, reference: Any) -> tuple[str, Node]:
 
 
 def extended(document: Node, node: Node) -> Node:
-    """Return a type with the properties that it inherits by `$extends`, base first. Raises: StructureError"""
+    """Return a type with the properties that it inherits by `$extends`, those of the bases first.
+
+    Raises: StructureError
+    """
     return _extended(document, node, 0, {})
 
 
@@ -65,7 +68,7 @@ def _extended(document: Node, node: Node, level: int, known: dict[str, Node]) ->
 
 
 def mapping(node: Node, keyword: str) -> Node:
-    """Return the object of a keyword, empty if absent. Raises: StructureError"""
+    """Return the object at a keyword; empty if it is absent. Raises: StructureError"""
     value = node.get(keyword, {})
     if not isinstance(value, dict):
         raise StructureError(f"'{keyword}' must be an object")
@@ -73,7 +76,7 @@ def mapping(node: Node, keyword: str) -> Node:
 
 
 def sequence(node: Node, keyword: str) -> list[Any]:
-    """Return the array of a keyword, empty if absent. Raises: StructureError"""
+    """Return the array at a keyword; empty if it is absent. Raises: StructureError"""
     value = node.get(keyword, [])
     if not isinstance(value, list):
         raise StructureError(f"'{keyword}' must be an array")
@@ -83,8 +86,8 @@ def sequence(node: Node, keyword: str) -> list[Any]:
 class Translation:
     """The translation of one document.
 
-    Shape: `formats` are predicates that no keyword of JSON Schema expresses; `named` says which constraint a pattern or
-    a format of ours stands for. Both are filled during the translation.
+    Shape: `formats` has the predicates that no keyword of JSON Schema can express, by format name; `named` has the
+    constraint that each generated pattern or format represents. Both are filled during the translation.
     """
 
     def __init__(self, document: Node) -> None:
@@ -99,13 +102,13 @@ class Translation:
         self.formats, self.named = self.rules.formats, self.rules.named
 
     def document(self, pointer: str) -> Node:
-        """The JSON Schema of the type at `pointer`. Raises: StructureError."""
+        """Return the JSON Schema of the type at `pointer`. Raises: StructureError"""
         root = resolve_pointer(self.source, pointer)
         schema = self.schema(root, root=True)
         return {**schema, "$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": self.definitions}
 
     def resources(self) -> list[tuple[str, Node]]:
-        """Return the primitive types that the translation refers to."""
+        """Return the URIs and schemas of the primitive types that the translation refers to."""
         return [(f"{URN}{name}", _primitive(name)) for name in sorted(self.used)]
 
     # -- types --------------------------------------------------------------------------------------------------
@@ -187,7 +190,7 @@ class Translation:
         return schema
 
     def _offered(self) -> list[str]:
-        """Return the members that add-ins may bring."""
+        """Return the names of the members that add-ins define."""
         offers = mapping(self.source, "$offers").values()
         addins = [addin for offer in offers for addin in (offer if isinstance(offer, list) else [offer])]
         types = [definition(self.source, addin)[1] if isinstance(addin, str) else addin for addin in addins]
@@ -242,7 +245,7 @@ class Translation:
 
 
 def _with(own: Node, constraints: list[Node]) -> Node:
-    """Return the schema of a type with its constraints."""
+    """Return the schema of a type with its constraints; in `allOf` if they have a keyword in common."""
     merged: Node = dict(own)
     clashing = []
     for constraint in constraints:
@@ -264,7 +267,7 @@ COMPOUNDS: dict[str, Callable[[Translation, Node], Node]] = {
 
 
 def variant(document: Node, node: Any) -> Node:
-    """Return the object type of a choice: references followed, inherited properties included. Raises: StructureError"""
+    """Return the object type of a choice, with references resolved and inherited properties. Raises: StructureError"""
     for _ in range(MAX_LEVELS):
         if not isinstance(node, dict):
             break
@@ -282,7 +285,10 @@ def _primitive(name: str) -> Node:
 
 
 def _required(names: list[Any]) -> Node:
-    """Return `required`: names, or sets of names of which exactly one must be present. Raises: StructureError"""
+    """Return the schema of `required`: names, or sets of names, exactly one of which must be present.
+
+    Raises: StructureError
+    """
     sets = [name for name in names if isinstance(name, list)]
     if not all(isinstance(name, str) for set_ in (sets or [names]) for name in set_):
         raise StructureError("'required' must be a list of names, or of lists of names")

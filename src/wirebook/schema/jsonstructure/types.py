@@ -1,7 +1,7 @@
-"""The primitive types of JSON Structure: which JSON values they have, and which columns.
+"""The primitive types of JSON Structure: their JSON values and their columns.
 
-Each type is a small JSON Schema of its own. Integers use draft-04, the only draft in which `1.0` is not an integer, as
-in JSON Structure.
+Each type has a small JSON Schema. Integers use draft-04, the only draft in which `1.0` is not an integer, as in JSON
+Structure.
 
 Spec: draft-vasters-json-structure-core, "JSON Primitive Types", "Extended Primitive Types".
 Reading: `uri` is an RFC 3986 reference, relative or absolute; `time` may have an offset; `jsonpointer` may be a URI
@@ -53,7 +53,8 @@ MAX_FLOAT = 3.4028235677973362e38
 class Primitive:
     """A primitive type.
 
-    Shape: `schema` of its JSON values; `column` of its values; `bounds` of an integer that is written as a string.
+    Shape: `schema` is the JSON Schema of its values; `column` holds them; `bounds` is the range of an integer that is
+    written as a string, None for other types.
     """
 
     schema: dict[str, Any]
@@ -112,7 +113,7 @@ NUMBER_TEXTS = frozenset(("decimal",)) | {name for name, primitive in PRIMITIVES
 
 
 def scalar_column(node: Mapping[str, Any]) -> ScalarColumn:
-    """Return the column of a primitive type with its attributes: `precision`, `scale` and `contentEncoding`."""
+    """Return the column of a primitive type, which depends on its `precision`, `scale` and `contentEncoding`."""
     type_ = node["type"]
     if type_ == "decimal" and ("precision" in node or "scale" in node):
         precision = node.get("precision", 34)
