@@ -1,7 +1,7 @@
 """Read and write JSON payloads of JSON Schema and JSON Structure.
 
 Both formats compile to a JSON Schema validator (jsonschema-rs) and a column layout. `read` parses one payload and lists
-its errors. `read_column` reads long columns without an object per value, as far as the schema allows it
+its errors. `read_column` reads long columns without an object per value, as far as the schema allows
 (json_columns.py). It decodes all other payloads in batches and validates the list of values in one call. A row is
 settled if it is valid; a row with values that do not fit their columns exactly is converted on its own.
 """
