@@ -1,9 +1,10 @@
-"""The columns of a JSON Schema.
+"""The column layout of a JSON Schema.
 
-Columns only need to guess well: a value that does not fit its column goes to ``_rest`` (layout.py). Objects with
-`properties` become structs, objects with only `additionalProperties` maps, arrays lists. `allOf`, `$ref` and the
-keywords beside them are combined; `anyOf` and `oneOf` are joined if all alternatives have a type in common. A schema
-without a type, or one that refers to itself, is JSON text.
+The layout need not be exact: a value that does not fit its column goes to ``_rest`` (layout.py). Objects with
+`properties` become structs, objects with only `additionalProperties` become maps, and arrays become lists. The layouts
+of `allOf`, `$ref` and the keywords beside them are combined; those of `anyOf` and `oneOf` are joined if they have a
+type in common. A schema whose type is unknown or not unique (apart from null), or that refers to itself, becomes JSON
+text.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from wirebook.schema.merging import join, meet
 from wirebook.schema.scalar_columns import BOOLEAN, DATE, INT64, JSON, NUMBER, TEXT, TIMESTAMP, WIDE_INTEGER
 
 MAX_LEVELS = 32
-"""The deepest nesting of schemas that has columns; deeper schemas are JSON text."""
+"""The deepest nesting of schemas that get columns; deeper schemas become JSON text."""
 MAX_COLUMNS = 4000
-"""The most schemas that have columns; the others are JSON text."""
+"""The most schemas that get columns; all others become JSON text."""
 MAX_INT64 = 2**63 - 1
 FORMATS = {"date-time": TIMESTAMP, "date": DATE}
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null", list: "array"}
-"""The JSON type of a value, by class; any other value is an object."""
-Resolver = Any  # of `referencing`, whose interface does not export the type
+"""The JSON type by the Python class of a value; any other class is an object."""
+Resolver = Any  # of `referencing`, which does not export the type
 
 
 class _Walk:
-    """The state of a walk over a schema: the columns that remain, and the references that are being followed."""
+    """The state of a walk over a schema: how many columns may still be added, and the references being followed."""
 
     def __init__(self) -> None:
         self.remaining = MAX_COLUMNS
@@ -72,7 +73,7 @@ def _referred(reference: str, resolver: Resolver, walk: _Walk) -> ColumnLayout:
 
 
 def _nested(schema: Any, resolver: Resolver, walk: _Walk, key: str = "") -> ColumnLayout:
-    """Return the layout of a subschema, one level deeper. `key` stands for a schema that is referred to."""
+    """Return the layout of a subschema, one level deeper. `key` identifies the target of a reference."""
     walk.ancestors.append(key)
     layout = _layout(schema, resolver, walk)
     walk.ancestors.pop()
@@ -80,7 +81,7 @@ def _nested(schema: Any, resolver: Resolver, walk: _Walk, key: str = "") -> Colu
 
 
 def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
-    """Return the layout that the keywords give that are not references or combinations."""
+    """Return the layout from the keywords that are neither references nor combinations."""
     types = [type_ for type_ in _types(schema) if type_ != "null"]
     if set(types) == {"integer", "number"}:
         types = ["number"]
@@ -104,7 +105,7 @@ def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayou
 
 
 def _types(schema: dict[str, Any]) -> list[str]:
-    """Return the types that the keywords of a schema allow, as far as they tell."""
+    """Return the types of the values of a schema: as declared, else inferred from other keywords; empty if unknown."""
     type_ = schema.get("type")
     if isinstance(type_, str):
         return [type_]
@@ -132,7 +133,7 @@ def _object(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLa
 
 
 def descriptions_of(properties: dict[str, Any]) -> dict[str, str]:
-    """Return the descriptions of the members of an object, which document its columns."""
+    """Return the descriptions of the members of an object, for the documentation of its columns."""
     described = {name: node.get("description") for name, node in properties.items() if isinstance(node, dict)}
     return {name: text for name, text in described.items() if isinstance(text, str)}
 

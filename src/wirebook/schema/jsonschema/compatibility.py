@@ -1,9 +1,10 @@
 """JSON Schema compatibility: is every value that the old schema accepts accepted by the new one?
 
-Rule: containment, decided for each case of the old schema (compatibility_cases.py) and each keyword of the new one. It
-is sound but not complete: a schema that is not rejected is compatible. If it cannot be shown that a keyword accepts all
-values, the keyword is incompatible, or the rule is ``cannot-be-shown``. An open object accepts any further property, so
-a new property narrows it, unless documents are compared as declared (docs/decisions/0091).
+Rule: containment, decided for each case of the old schema (compatibility_cases.py) and each keyword of the new one. The
+check is sound but not complete: a schema that is not rejected is compatible, but some compatible schemas are rejected.
+If it cannot be proved that a keyword accepts all values, the keyword is reported as incompatible, or the rule is
+``cannot-be-shown``. An open object accepts any further property, so a new property narrows it, unless documents are
+compared as declared (docs/decisions/0091).
 
 Spec: the drafts 04 to 2020-12; `format` counts if the draft asserts it (D52).
 """
@@ -23,12 +24,12 @@ from wirebook.schema.source import SchemaSource
 from wirebook.text.pointers import child
 
 MAX_LEVELS = 100
-"""The deepest nesting of values that is compared."""
+"""The deepest nesting of values that is compared. Deeper values are ``cannot-be-shown``."""
 MAX_STEPS = 20_000
 
 
 def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
-    """Return why values of `old` are not all values of `new`; both are valid schemas.
+    """Return why some values of `old` are not valid against `new`. Both must be valid schemas.
 
     Raises: TooComplexError
     """
@@ -36,9 +37,10 @@ def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
 
 
 def backward_as_declared(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
-    """The same for documents without properties that `old` neither names nor constrains.
+    """Return the same for documents that have only properties that `old` names or constrains.
 
-    A new optional property is compatible then. Raises: TooComplexError
+    A new optional property is then compatible.
+    Raises: TooComplexError
     """
     return _compare(old, new, declared_only=True)
 
@@ -51,9 +53,9 @@ def _compare(old: SchemaSource, new: SchemaSource, *, declared_only: bool) -> li
 def contained(
     old: FlatDocument, new: FlatDocument, implied: Callable[[str, str], bool] | None = None
 ) -> list[Incompatibility]:
-    """Return why values of `old` are not all values of `new`, one reason for each place and rule.
+    """Return why some values of `old` are not valid against `new`: one reason for each place and rule.
 
-    `implied` says whether strings that match its first pattern or format always match its second.
+    `implied` returns whether every string that matches its first pattern or format also matches its second.
     Raises: TooComplexError
     """
     distinct: dict[tuple[str, str], Incompatibility] = {}
@@ -64,11 +66,11 @@ def contained(
 
 @dataclass
 class Containment:
-    """The comparison of two documents; the `Comparer` of the rules.
+    """Compares two documents; implements the `Comparer` that the rules use.
 
-    Shape: `open` are the pairs of schemas that are being compared, with the level of the value: a pair inside itself
-    holds if everything else does and the value is smaller. `known` are the results of other pairs. Results that assume
-    an open pair are dropped if that pair fails.
+    Shape: `open` are the pairs of schemas that are being compared, with the nesting level of the value. A pair that
+    recurs at a deeper level is assumed to hold (induction over the size of the value). `known` are the results of
+    finished pairs. If an open pair fails, positive results that may have assumed it are dropped.
     """
 
     old: FlatDocument
@@ -79,7 +81,7 @@ class Containment:
     known: dict[Any, list[Incompatibility]] = field(default_factory=dict)
 
     def compare(self, sets: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
-        """Return why values that meet the keywords `sets` are not all valid against `new`, which stands at `path`."""
+        """Return why some values that satisfy the keywords `sets` are not valid against `new`, which is at `path`."""
         if new.schema is True or new.schema == {}:
             return []
         key = (frozenset(map(id, sets)), id(new.schema))
@@ -102,7 +104,7 @@ class Containment:
     def _of(self, sets: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
         if any(self.same.holds(old.node, new) for old in sets):
             return []
-        changed: list[tuple[KeywordSet, list[str]]] = []  # the keywords that no old schema has with the same meaning
+        changed: list[tuple[KeywordSet, list[str]]] = []  # keywords that no old schema has with the same meaning
         for keywords in new.document.keywords(new):
             names = [name for name in keywords.values if not any(self._is_same(old, keywords, name) for old in sets)]
             changed += [(keywords, names)] if names else []
@@ -145,17 +147,17 @@ class Containment:
     # -- for the rules ----------------------------------------------------------------------------------------------
 
     def holds(self, sets: Conjunction, new: Node, level: int) -> bool:
-        """Whether it is shown that all values of `sets` are valid against `new`."""
+        """Whether it can be proved that all values of `sets` are valid against `new`."""
         return not self.compare(sets, new, "", level)
 
     def is_empty(self, case: Case, level: int) -> bool:
-        """Whether it is shown that a case has no values."""
+        """Whether it can be proved that a case has no values."""
         self.steps.take()
         if self._has_no_measure(case):
             return True
         if any(self.holds(_with_value(case), not_, level) for not_ in case.nots):
             return True
-        parts: Iterator[Conjunction | None] = iter(())  # that every value has: without one there is no value
+        parts: Iterator[Conjunction | None] = iter(())  # parts that every value has: if one is impossible, all are
         if case.type == "object":
             parts = map(case.member, sorted(case.required))
         elif case.type == "array":
@@ -163,7 +165,7 @@ class Containment:
         return any(sets is None or self.is_nothing(sets, level + 1) for sets in parts)
 
     def is_nothing(self, sets: Conjunction, level: int) -> bool:
-        """Whether it is shown that no value meets all keywords of some schemas."""
+        """Whether it can be proved that no value satisfies all keywords of `sets`."""
         key = (frozenset(map(id, sets)), "nothing")
         if not sets or key in self.open or level > MAX_LEVELS:
             return False
@@ -173,7 +175,7 @@ class Containment:
         return is_nothing
 
     def excludes(self, case: Case, schema: Node, level: int) -> bool:
-        """Whether it is shown that no value of a case is valid against a schema."""
+        """Whether it can be proved that no value of a case is valid against a schema."""
         more = keywords_of([schema])
         if any(self.holds(more, not_, level) for not_ in case.nots):
             return True
@@ -199,7 +201,7 @@ class Containment:
 
 PAIRED = ("minContains", "maxContains", "contains", "prefixItems", "items", "additionalProperties", "never",
           "unevaluatedItems", "unevaluatedProperties", "if")  # fmt: skip
-"""Keywords whose meaning depends on the keywords beside them."""
+"""Keywords whose meaning depends on the keywords beside them: equal values do not make them equal."""
 
 
 def _with_value(case: Case) -> Conjunction:

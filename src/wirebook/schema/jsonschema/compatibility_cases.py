@@ -1,7 +1,7 @@
-"""The cases of the values of JSON Schemas: one branch of each alternative, one type, one value of an enumeration.
+"""Splits the values of JSON Schemas into cases: one branch of each alternative, and one type or enumerated value.
 
-Rule: a case may guarantee less than the schemas do (alternatives beyond a limit are dropped): it has more values, never
-fewer.
+Rule: a case may guarantee less than the schemas do, because alternatives beyond a limit are dropped. It may therefore
+contain more values, never fewer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wirebook.schema.jsonschema.compatibility_keywords import (
 )
 
 MAX_CASES = 64
-"""The most combinations of alternatives that are distinguished."""
+"""The most combinations of alternatives that are told apart; the remaining alternatives are dropped."""
 FURTHER = ("additionalProperties", "patternProperties", "unevaluatedProperties")
 ABSENT: Any = object()
 Limit = tuple[Fraction, bool]
@@ -32,7 +32,7 @@ Limit = tuple[Fraction, bool]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Values of one `type` that meet all keywords of `sets` and are not valid against any of `nots`; or one `value`."""
+    """The values of one `type` that satisfy all of `sets` and are valid against none of `nots`, or a single `value`."""
 
     document: FlatDocument
     type: str
@@ -42,7 +42,7 @@ class Case:
 
     @property
     def single(self) -> bool:
-        """Whether the case is one value."""
+        """Whether the case is a single value."""
         return self.value is not ABSENT
 
     def most(self, keyword: str) -> Any:
@@ -58,7 +58,7 @@ class Case:
         return [keywords.values[keyword] for keywords in self.sets if keyword in keywords.values]
 
     def described(self) -> Any:
-        """Return the case as an incompatibility shows it."""
+        """Return the case as it appears in an incompatibility."""
         if self.single:
             return {"type": "null"} if self.value is None else self.value
         return {"type": "integer" if self.integers else self.type}
@@ -72,7 +72,7 @@ class Case:
 
     @cached_property
     def low(self) -> Limit | None:
-        """The lower limit of numbers."""
+        """The lower limit of numbers; None without a limit."""
         bound: Limit | None = self.most("low")
         if bound is None or not self.integers:
             return bound
@@ -80,7 +80,7 @@ class Case:
 
     @cached_property
     def high(self) -> Limit | None:
-        """The upper limit of numbers."""
+        """The upper limit of numbers; None without a limit."""
         bound = min(self.every("high"), key=lambda limit: (limit[0], not limit[1]), default=None)
         if bound is None or not self.integers:
             return bound
@@ -88,7 +88,7 @@ class Case:
 
     @cached_property
     def steps(self) -> list[Fraction]:
-        """The numbers that all values are multiples of."""
+        """The numbers of which all values are multiples."""
         return [*map(fraction, self.every("multipleOf")), *([Fraction(1)] if self.integers else [])]
 
     # -- objects ----------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Case:
         return frozenset(pattern for keywords in self.sets for pattern in keywords.get("patternProperties") or ())
 
     def member(self, name: str) -> tuple[KeywordSet, ...] | None:
-        """Return the keywords of a property; None if no value has the property."""
+        """Return the keywords that a property satisfies; None if no value has the property."""
         if name not in (self.value if self.single else self.names) and (self.single or self.is_closed):
             return None
         nodes = [node for keywords in self.sets for node in _of_property(keywords, name)]
@@ -123,34 +123,32 @@ class Case:
         return _possible(keywords_of([*own, *nodes]))
 
     def matching(self, pattern: str) -> tuple[KeywordSet, ...] | None:
-        """Return the keywords that properties are known to meet whose names match a pattern and that no schema
-        names.
-        """
+        """Return the keywords of properties that match `pattern` and that no schema names; None if there are none."""
         nodes = [node for keywords in self.sets for node in _of_pattern(keywords, pattern)]
         return _possible(keywords_of(nodes))
 
     @cached_property
     def others(self) -> tuple[KeywordSet, ...] | None:
-        """The keywords of properties that no schema names and no pattern matches; None if there are none."""
+        """The keywords of the properties that no schema names and no pattern matches; None if there are none."""
         if self.single or self.is_closed:
             return None
         return _possible(keywords_of([node for keywords in self.sets for node in _additional(keywords)]))
 
     @cached_property
     def is_declared(self) -> bool:
-        """Whether documents have no properties but those that the schemas name or constrain. An object without
-        `properties` declares none and may have any.
+        """Whether documents have only the properties that the schemas name or constrain. An object without `properties`
+        declares none and may have any.
         """
         declares = any("properties" in keywords.values for keywords in self.sets)
         return self.document.declared_only and not self.single and declares
 
     @cached_property
     def is_closed(self) -> bool:
-        """Whether there are only named properties, because no schema mentions further ones."""
+        """Whether documents have only named properties, because no schema has a keyword for others."""
         return self.is_declared and not any(keyword in keywords.values for keywords in self.sets for keyword in FURTHER)
 
     def is_undeclared(self, name: str) -> bool:
-        """Whether documents do not have a property, because no schema names it or constrains its value."""
+        """Whether documents never have a property, because no schema names it or constrains its value."""
         if not self.is_declared or name in self.names:
             return False
         has_unknown = any(
@@ -160,7 +158,7 @@ class Case:
 
     @cached_property
     def is_unconstrained(self) -> bool:
-        """Whether documents have only named properties, because no schema constrains the values of others."""
+        """Whether documents have only named properties, because no schema constrains the values of other properties."""
         others = (node for keywords in self.sets for node in _additional(keywords))
         return self.is_declared and not self.patterns and _is_anything(others)
 
@@ -174,7 +172,7 @@ class Case:
 
     @cached_property
     def prefix(self) -> int:
-        """The number of first items that may differ from the others."""
+        """The number of leading items that may have schemas of their own."""
         if self.single:
             return len(self.value)
         return max((len(keywords.get("prefixItems") or ()) for keywords in self.sets), default=0)
@@ -193,7 +191,7 @@ class Case:
         return len(self.value) if self.single else self.most("minItems") or 0
 
     def item(self, at: int) -> tuple[KeywordSet, ...] | None:
-        """Return the keywords of the item at a position; None if there is none."""
+        """Return the keywords that the item at a position satisfies; None if no value has such an item."""
         return None if self.longest is not None and at >= self.longest else self._item(at)
 
     def _item(self, at: int) -> tuple[KeywordSet, ...] | None:
@@ -229,8 +227,8 @@ def _of_pattern(keywords: KeywordSet, pattern: str) -> Iterator[Node]:
 
 
 def _additional(keywords: KeywordSet, name: str | None = None) -> Iterator[Node]:
-    """Yield the schema of additional properties. Of `unevaluatedProperties`, only one that nothing else can
-    override.
+    """Yield the schema of additional properties. `unevaluatedProperties` counts only if the properties that other
+    keywords may evaluate can be listed and `name` is not one of them.
     """
     if "additionalProperties" in keywords.values:
         yield keywords.node.at(keywords.values["additionalProperties"])
@@ -241,7 +239,7 @@ def _additional(keywords: KeywordSet, name: str | None = None) -> Iterator[Node]
 
 
 def evaluated_names(node: Node, ancestors: set[int]) -> set[str] | None:
-    """Return the properties that anything in a schema may evaluate; None if they cannot be listed."""
+    """Return the properties that any keyword of a schema may evaluate; None if they cannot be listed."""
     schema = node.schema
     if id(schema) in ancestors or not isinstance(schema, dict):
         return set()
@@ -262,7 +260,7 @@ def evaluated_names(node: Node, ancestors: set[int]) -> set[str] | None:
 
 
 def _leaves_open(node: Node, ancestors: set[int]) -> bool:
-    """Whether a schema evaluates everything that is left."""
+    """Whether a schema evaluates all remaining properties."""
     return isinstance(node.schema, dict) and id(node.schema) not in ancestors and "unevaluatedProperties" in node.schema
 
 
@@ -279,9 +277,9 @@ def item_of(keywords: KeywordSet, at: int) -> Iterator[Node]:
 
 
 def cases(document: FlatDocument, sets: tuple[KeywordSet, ...], nots: tuple[Node, ...] = ()) -> list[Case]:
-    """Return the cases of the values that meet all keywords of `sets` and none of `nots`.
+    """Return the cases of the values that satisfy all keywords of `sets` and are valid against none of `nots`.
 
-    `document` is the document of schemas that stand in none.
+    `document` owns the schemas that are created during the comparison.
     """
     split: list[Case] = []
     for chosen, refused in _branches(sets, nots):
@@ -299,21 +297,21 @@ def cases(document: FlatDocument, sets: tuple[KeywordSet, ...], nots: tuple[Node
 
 
 FINITE = (None, False, True)
-"""All values of the types ``null`` and ``boolean``."""
+"""All values of the types ``null`` and ``boolean``: each is a case of its own."""
 INFINITE = TYPES[2:]
 
 
 def _branches(
     sets: tuple[KeywordSet, ...], nots: tuple[Node, ...]
 ) -> list[tuple[tuple[KeywordSet, ...], tuple[Node, ...]]]:
-    """Return the combinations of one branch of each alternative. Beyond the limit, the remaining alternatives are
+    """Return the combinations of one branch per alternative. Beyond `MAX_CASES`, the remaining alternatives are
     dropped.
     """
     nots = (*nots, *(node for keywords in sets if (node := keywords.schema("not"))))
     waiting = [(sets, nots, frozenset[KeywordSet]())]
     settled: list[tuple[tuple[KeywordSet, ...], tuple[Node, ...]]] = []
     while waiting:
-        current, refused, done = waiting.pop()  # `done` have been chosen from: ends recursion
+        current, refused, done = waiting.pop()  # `done`: a branch was already chosen, which ends recursion
         at = next((index for index, keywords in enumerate(current) if keywords.choice), None)
         options = list(_options(current[at])) if at is not None else []
         if at is None or len(waiting) + len(settled) + len(options) > MAX_CASES:
@@ -330,7 +328,7 @@ def _branches(
 
 
 def _with_dependents(sets: tuple[KeywordSet, ...]) -> tuple[KeywordSet, ...]:
-    """Return the keywords of objects with those that depend on their required properties."""
+    """Return the keywords of objects, with the `dependentSchemas` that apply because of required properties."""
     while True:
         required = {name for keywords in sets for name in keywords.get("required") or ()}
         dependents = [item for keywords in sets for item in keywords.members("dependentSchemas").items()]
@@ -349,7 +347,7 @@ def _without_choices(sets: tuple[KeywordSet, ...]) -> Iterator[KeywordSet]:
 
 
 def _options(keywords: KeywordSet) -> Iterator[tuple[list[Node], list[Node]]]:
-    """Yield the ways to meet the first alternative: the schemas that apply, and those that must not."""
+    """Yield the ways to satisfy the first alternative: the schemas that apply, and those that must not."""
     keyword = keywords.choice
     if keyword == "if":
         condition = keywords.node.at(keywords.values["if"])

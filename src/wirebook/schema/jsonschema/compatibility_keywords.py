@@ -1,6 +1,7 @@
-"""JSON Schemas as flat sets of keywords: references followed, `allOf` expanded, all drafts in one spelling.
+"""Flattens JSON Schemas to sets of keywords: references resolved, `allOf` expanded, one spelling for all drafts.
 
-Rule: a keyword that the draft does not know has no effect. A reference that leads out of the document is only a name.
+Rule: a keyword that the draft does not define has no effect; only `dependencies` counts in every draft, as in
+jsonschema-rs. References that neither the document nor its registry resolves are compared by URI.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from wirebook.schema.jsonschema.compile import DRAFTS, SPECIFICATIONS, draft_of
 from wirebook.text.json import are_equal
 
 STACK_RESERVE: Final = 60
-"""Frames that looking up a reference may need."""
+"""The stack frames that looking up a reference may need."""
 TYPES = ("null", "boolean", "number", "string", "array", "object")
 ORDER = {draft: index for index, draft in enumerate(DRAFTS)}
 D06, D07, D2019, D2020 = 1, 2, 3, 4
@@ -49,7 +50,7 @@ FORMATS = (
     frozenset(("uri-reference", "uri-template", "json-pointer")),
     frozenset(("idn-hostname", "iri", "iri-reference", "relative-json-pointer")),
 )
-"""The formats that are asserted: from draft-04 on, from draft-06 on, from draft-07 on; none in later drafts (D52)."""
+"""The formats asserted since draft-04, since draft-06 and since draft-07; drafts after 07 assert none (D52)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ class Node:
     base_uri: str = ""
 
     def at(self, schema: Any) -> Node:
-        """Return a schema inside this one. Raises: RecursionError"""
+        """Return the node of a subschema. Raises: RecursionError"""
         _check_stack()
         resolver, base_uri = self.resolver, self.base_uri
         name = "id" if self.document.order == 0 else "$id"
@@ -72,7 +73,10 @@ class Node:
         return Node(schema, resolver, self.document, base_uri)
 
     def referred(self, reference: str) -> Node | None:
-        """Return the schema that a reference leads to; None if it is not in the document. Raises: RecursionError"""
+        """Return the target of a reference; None if neither the document nor the registry has it.
+
+        Raises: RecursionError
+        """
         _check_stack()
         try:
             resolved = self.resolver.lookup(reference)
@@ -89,7 +93,7 @@ class Node:
 
     @property
     def references(self) -> list[str]:
-        """The references that stand directly in this schema."""
+        """The references in this schema itself, without those in its subschemas."""
         if not isinstance(self.schema, dict):
             return []
         keywords = REFERENCES if self.document.order >= D2019 else REFERENCES[:1]
@@ -97,10 +101,10 @@ class Node:
 
 
 class FlatDocument:
-    """A schema document, and the flat form of each schema in it, computed once.
+    """A schema document, with the flattened keywords of each of its schemas, computed once.
 
-    Shape: `formats` are asserted in addition to those of the draft, and with them all formats that the validator knows;
-    `declared_only` says that objects have no properties but those that the document declares.
+    Shape: with `formats` (checks by name), every `format` is asserted: these formats and all that the validator knows;
+    without it, the formats of the draft. `declared_only`: objects have only the properties that the document declares.
     """
 
     def __init__(
@@ -119,20 +123,20 @@ class FlatDocument:
         resolver = (registry if registry is not None else Registry()).resolver_with_root(resource)
         self.root = Node(document, resolver, self, resource.id() or "")
         self.validator_class = DRAFTS[self.draft][1]
-        self.added: list[Any] = []  # schemas that are not in the document; keeping them alive keeps their ids unique
+        self.added: list[Any] = []  # schemas that are not in the document: kept alive, because caches use their ids
         self._keywords: dict[int, tuple[KeywordSet, ...]] = {}
         self._negated: dict[int, Node] = {}
         self._foreign: dict[int, FlatDocument] = {}
         self._literals: dict[int, Node] = {}
 
     def home(self, schema: Any) -> FlatDocument:
-        """Return the document of a schema: one of its own if it declares another draft."""
+        """Return the document of a schema: a new one if the schema declares another draft."""
         if not isinstance(schema, dict) or "$schema" not in schema or draft_of(schema, self.draft) == self.draft:
             return self
         return self._foreign.setdefault(id(schema), FlatDocument(schema))
 
     def node(self, schema: Any) -> Node:
-        """Return the node of a schema that is not in the document."""
+        """Return a node for a schema that is not in the document."""
         self.added.append(schema)
         return Node(schema, self.root.resolver, self, self.root.base_uri)
 
@@ -158,11 +162,11 @@ class FlatDocument:
 
     @cache  # noqa: B019
     def requiring(self, name: str) -> Node:
-        """Return the schema of the objects with a property."""
+        """Return the schema of the objects that have a property."""
         return self.node({"type": "object", "required": [name]})
 
     def keywords(self, node: Node) -> tuple[KeywordSet, ...]:
-        """Return the keywords of a schema: one set for each schema that it combines by references and `allOf`."""
+        """Return the keywords of a schema: one set for each schema that it combines through references and `allOf`."""
         key = id(node.schema)
         if key not in self._keywords:
             self._keywords[key] = tuple(_flat(node, set()))
@@ -170,15 +174,15 @@ class FlatDocument:
 
 
 def _check_stack() -> None:
-    """Raise RecursionError while there is some stack left: the registry of schemas is native code, which panics if the
-    stack ends within it."""
-    with suppress(ValueError):  # the stack is not so high
+    """Raise RecursionError before the stack is exhausted: the registry of schemas is native code, which panics on a
+    stack overflow."""
+    with suppress(ValueError):  # the stack is not that deep
         sys._getframe(sys.getrecursionlimit() - STACK_RESERVE)
         raise RecursionError
 
 
 def keywords_of(nodes: Iterator[Node] | list[Node]) -> tuple[KeywordSet, ...]:
-    """Return the keywords of several schemas that apply together, each set once."""
+    """Return the keywords of several schemas that apply together, without duplicate sets."""
     return tuple(dict.fromkeys(keywords for node in nodes for keywords in node.document.keywords(node)))
 
 
@@ -212,7 +216,7 @@ def _flat(node: Node, ancestors: set[int]) -> Iterator[KeywordSet]:
 
 
 def _effective(schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
-    """Yield the keywords that have an effect in a draft, in one spelling."""
+    """Yield the keywords that have an effect in a draft, in the common spelling."""
     for keyword, value in schema.items():
         if order < SINCE.get(keyword, 0):
             continue
@@ -233,7 +237,7 @@ def _effective(schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
 
 
 def _counts(keyword: str, value: Any, schema: dict[str, Any], order: int) -> bool:
-    """Whether a keyword asserts something in the draft."""
+    """Whether a keyword is asserted in the draft."""
     if keyword == "enum":
         return "const" not in schema or order < D06
     if keyword == "format":
@@ -250,7 +254,7 @@ PLAIN = frozenset(("multipleOf", "maxLength", "minLength", "pattern", "maxItems"
 
 
 def _bound(schema: dict[str, Any], keyword: str, exclusive_keyword: str, order: int) -> tuple[Fraction, bool] | None:
-    """Return a limit of numbers: the number, and whether it is excluded itself."""
+    """Return a numeric limit and whether it is exclusive; None without a limit."""
     inclusive, exclusive = schema.get(keyword), schema.get(exclusive_keyword)
     if order < D06:
         return None if inclusive is None else (fraction(inclusive), exclusive is True)
@@ -262,12 +266,12 @@ def _bound(schema: dict[str, Any], keyword: str, exclusive_keyword: str, order: 
 
 
 def fraction(number: Any) -> Fraction:
-    """Return a number as it is written: 0.1 is a tenth."""
+    """Return the exact value of a number as written: 0.1 is one tenth."""
     return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
 class KeywordSet:
-    """Keywords that apply together, with the schema where they stand."""
+    """Keywords that apply together, with the schema that contains them."""
 
     def __init__(self, node: Node, values: dict[str, Any]) -> None:
         self.node, self.values = node, values
@@ -278,7 +282,7 @@ class KeywordSet:
         return self.values.get(keyword, default)
 
     def nodes(self, keyword: str) -> list[Node]:
-        """Return the schemas in a list."""
+        """Return the schemas of a keyword whose value is a list."""
         return [self.node.at(subschema) for subschema in self.values.get(keyword, ())]
 
     def schema(self, keyword: str) -> Node | None:
@@ -286,24 +290,24 @@ class KeywordSet:
         return self.node.at(self.values[keyword]) if keyword in self.values else None
 
     def members(self, keyword: str) -> dict[str, Node]:
-        """Return the schemas in a map."""
+        """Return the schemas of a keyword whose value is a map."""
         schemas: Mapping[str, Any] = self.values.get(keyword) or {}
         return {name: self.node.at(subschema) for name, subschema in schemas.items()}
 
     @cached_property
     def choice(self) -> str | None:
-        """The first keyword with alternatives; None if there is none."""
+        """The first keyword that has alternatives; None if there is none."""
         return next((keyword for keyword in CHOICES if keyword in self.values), None)
 
     @cached_property
     def chosen(self) -> KeywordSet:
-        """The same keywords without the first one with alternatives."""
+        """The same keywords without `choice`."""
         values = {keyword: value for keyword, value in self.values.items() if keyword != self.choice}
         return KeywordSet(self.node, values)
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """The types that values may have; integers are numbers."""
+        """The types that values may have; integers count as numbers."""
         if "never" in self.values:
             return frozenset()
         named = {"number" if name == "integer" else name for name in self.values.get("type", TYPES)}
@@ -312,7 +316,7 @@ class KeywordSet:
         return frozenset(named)
 
     def spelled(self, keyword: str) -> str:
-        """Return a keyword as the document spells it."""
+        """Return the name of a keyword in the document."""
         schema = self.node.schema if isinstance(self.node.schema, dict) else {}
         if keyword in ("low", "high"):
             is_exclusive = self.values[keyword][1] and self.node.document.order >= D06
@@ -331,19 +335,19 @@ class KeywordSet:
 
     @cached_property
     def assertions(self) -> dict[str, Any]:
-        """The keywords, as written, whose values contain no schemas."""
+        """The keywords whose values contain no schemas, as written in the document."""
         schema = self.node.schema if isinstance(self.node.schema, dict) else {}
         values = {keyword: value for keyword, value in schema.items() if keyword in ASSERTIONS}
         dependencies = schema.get("dependencies", {}).items()
         if lists := {name: dependency for name, dependency in dependencies if isinstance(dependency, list)}:
             values["dependencies"] = lists
         order = self.node.document.order
-        if order < D06:  # in draft-04, exclusiveMinimum is not a number
+        if order < D06:  # the draft-04 validator ignores newer keywords
             return values
         return {keyword: value for keyword, value in values.items() if order >= SINCE.get(keyword, 0)}
 
     def refuses(self, value: Any) -> bool | None:
-        """Return whether an assertion rejects a value; None if that cannot be determined."""
+        """Return whether the assertions reject a value; None if that cannot be determined."""
         if "never" in self.values:
             return True
         validator = self._scalar
@@ -354,7 +358,7 @@ class KeywordSet:
         return self.checks(self.assertions)
 
     def checks(self, assertions: dict[str, Any]) -> Any:
-        """Return a validator of the draft for some of the keywords; None if there is none."""
+        """Return a validator of the draft for some keywords; None if they do not compile."""
         document = self.node.document
         options = {} if document.formats is None else {"formats": document.formats, "validate_formats": True}
         try:
@@ -385,12 +389,12 @@ def type_of(value: Any) -> str:
 
 @dataclass
 class Equivalence:
-    """Decides whether two schemas, with everything they refer to, say the same."""
+    """Decides whether two schemas are equal apart from annotations, including everything that they refer to."""
 
     pairs: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     def holds(self, one: Node, other: Node) -> bool:
-        """Whether two schemas say the same."""
+        """Whether two schemas are equal apart from annotations."""
         key = (id(one.schema), id(other.schema))
         if key in self.pairs:
             return self.pairs[key]
@@ -410,7 +414,7 @@ class Equivalence:
         return False
 
     def values(self, one: Node, other: Node, keyword: str, values: tuple[Any, Any]) -> bool:
-        """Whether a keyword says the same in two schemas."""
+        """Whether a keyword has the same meaning in two schemas."""
         return self._keywords(one, other, {keyword: values[0]}, {keyword: values[1]})
 
     def _keywords(self, one: Node, other: Node, first: dict[str, Any], second: dict[str, Any]) -> bool:

@@ -1,6 +1,6 @@
-"""The rules of JSON Schema keywords: do the values of a case meet what the new schema requires?
+"""The compatibility rules of JSON Schema keywords: do the values of a case satisfy a keyword of the new schema?
 
-Each function yields the incompatibilities of one keyword. `level` is the nesting of the value.
+Each rule is a function that yields the incompatibilities of one keyword. `level` is the nesting level of the value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wirebook.schema.jsonschema.compatibility_keywords import (
 from wirebook.text.pointers import child
 
 Conjunction = tuple[KeywordSet, ...]
-"""The keywords of all schemas that a value is valid against."""
+"""The keywords of all schemas against which a value is valid."""
 
 
 Reasons = Iterator[Incompatibility]
@@ -37,13 +37,13 @@ class Comparer(Protocol):
     same: Equivalence
 
     def compare(self, sets: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
-        """Return why values that meet the keywords `sets` are not all valid against `new`."""
+        """Return why some values that satisfy the keywords `sets` are not valid against `new`."""
 
     def holds(self, sets: Conjunction, new: Node, level: int) -> bool:
-        """Whether it is shown that all values that meet the keywords `sets` are valid against `new`."""
+        """Whether it can be proved that all values that satisfy the keywords `sets` are valid against `new`."""
 
     def excludes(self, case: Case, schema: Node, level: int) -> bool:
-        """Whether it is shown that no value of a case is valid against a schema."""
+        """Whether it can be proved that no value of a case is valid against a schema."""
 
 
 Rule = Callable[[Comparer, Case, KeywordSet, str, int], Reasons]
@@ -67,7 +67,7 @@ OF_TYPE = {"low": "number", "high": "number", "multipleOf": "number", "minLength
            "required": "object", "dependentRequired": "object", "properties": "object", "patternProperties": "object",
            "additionalProperties": "object", "unevaluatedProperties": "object", "propertyNames": "object",
            "dependentSchemas": "object"}  # fmt: skip
-"""The type that a keyword has rules for, if it is only one."""
+"""The type of value that a keyword applies to; keywords that are not listed apply to all types."""
 
 
 # -- assertions -------------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ OF_TYPE = {"low": "number", "high": "number", "multipleOf": "number", "minLength
 def assertion_incompatibilities(
     comparison: Comparer, case: Case, new: KeywordSet, names: list[str], path: str
 ) -> Reasons:
-    """Yield the incompatibilities of the keywords `names`, as far as their values contain no schemas."""
+    """Yield the incompatibilities of those keywords in `names` whose values contain no schemas."""
     if case.single:
         refused = new.refuses(case.value)
         if refused is None:
@@ -103,7 +103,7 @@ def _refused_value(case: Case, new: KeywordSet, path: str) -> Incompatibility:
 
 
 def _missing(comparison: Comparer, case: Case, new: KeywordSet, keyword: str) -> tuple[Any] | None:
-    """Return what the case guarantees, in a tuple, if that is less than a keyword requires; None if it is enough."""
+    """Return what the case guarantees, as a 1-tuple, if that is less than the keyword requires; else None."""
     value = new.values[keyword]
     if keyword == "enum":
         return (case.described(),)
@@ -183,7 +183,9 @@ def _plain(value: Any) -> Any:
 
 
 def properties(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
-    """Named properties: each must accept the values of the case. An undeclared property may have any value."""
+    """Named properties: each schema must accept the values of the case. Properties that documents never have (see
+    `Case.is_undeclared`) are skipped.
+    """
     for name, node in new.members("properties").items():
         if case.is_undeclared(name):
             continue
@@ -196,7 +198,7 @@ def properties(comparison: Comparer, case: Case, new: KeywordSet, path: str, lev
 
 
 def pattern_properties(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
-    """Properties whose names match a pattern."""
+    """Properties whose names match a pattern: its schema must accept their values."""
     for pattern, node in new.members("patternProperties").items():
         place = f"{child(path, 'patternProperties')}{child('', pattern)}"
         for name in sorted(case.names):
@@ -212,7 +214,7 @@ def pattern_properties(comparison: Comparer, case: Case, new: KeywordSet, path: 
 
 
 def additional_properties(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
-    """Properties that are neither named nor matched by a pattern."""
+    """Properties that `properties` does not name and no pattern matches."""
     declared = set(new.get("properties") or ()), list(new.get("patternProperties") or ())
     yield from _further(comparison, case, new, "additionalProperties", declared=declared, path=path, level=level)
 
@@ -225,7 +227,7 @@ def unevaluated_properties(comparison: Comparer, case: Case, new: KeywordSet, pa
 
 
 def _surely_evaluated(node: Node, ancestors: set[int]) -> tuple[set[str], list[str]] | None:
-    """Return the properties that a schema evaluates in every case, by name and by pattern; None if it evaluates all."""
+    """Return the properties that a schema always evaluates: their names and patterns; None if it evaluates all."""
     schema = node.schema
     if id(schema) in ancestors or not isinstance(schema, dict):
         return set(), []
@@ -253,7 +255,7 @@ def _further(
     path: str,
     level: int,
 ) -> Reasons:
-    """Compare the properties beyond the declared names and patterns with the schema of a keyword."""
+    """Compare the properties outside the declared names and patterns with the schema of a keyword."""
     node, path, (named, patterns) = new.node.at(new.values[keyword]), child(path, keyword), declared
     for name in sorted(case.names - named):
         member = case.member(name)
@@ -275,14 +277,14 @@ def _further(
 def _or_closed(
     incompatibilities: list[Incompatibility], node: Node, path: str, rule: str, old: str
 ) -> list[Incompatibility]:
-    """Return the incompatibilities of a part; if the new schema allows no such part, that instead."""
+    """Return the incompatibilities of a property or item, replaced by one of `rule` if the new schema forbids it."""
     if incompatibilities and node.schema is False:
         return [Incompatibility(path, rule, old, False)]
     return incompatibilities
 
 
 def property_names(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
-    """The names of properties."""
+    """Property names: the schema must accept all names that the case allows."""
     node, place = new.node.at(new.values["propertyNames"]), child(path, "propertyNames")
     is_closed = not case.patterns and case.others is None
     if is_closed:
@@ -299,7 +301,7 @@ def property_names(comparison: Comparer, case: Case, new: KeywordSet, path: str,
 
 
 def dependent_schemas(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
-    """Schemas of objects that have a property."""
+    """Schemas that apply to objects that have a property."""
     for name, node in new.members("dependentSchemas").items():
         if case.member(name) is not None:
             present = case.document.keywords(case.document.requiring(name))
@@ -311,7 +313,7 @@ def dependent_schemas(comparison: Comparer, case: Case, new: KeywordSet, path: s
 
 
 def items(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
-    """Items after the prefix, and those of the prefix."""
+    """The items of the prefix, and those after it."""
     prefix = len(new.get("prefixItems") or ())
     for at in range(max(prefix, case.prefix) + 1):
         sets = case.item(at)
@@ -324,7 +326,7 @@ def items(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: i
 
 
 def prefix_items(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
-    """Items of the prefix; `items` checks them if it is present."""
+    """The items of the prefix. If the schema has `items`, the rule of `items` checks them."""
     if "items" not in new.values:
         yield from items(comparison, case, new, path, level)
 
@@ -342,7 +344,7 @@ def unevaluated_items(comparison: Comparer, case: Case, new: KeywordSet, path: s
 
 
 def contains(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
-    """The number of items that are valid against a schema."""
+    """The number of items that are valid against a schema: `contains`, `minContains` and `maxContains`."""
     node = new.node.at(new.values["contains"])
     least, most = new.get("minContains", 1), new.get("maxContains")
     places = range(case.shortest if case.single else min(case.shortest, case.prefix + 1))
@@ -386,8 +388,9 @@ def one_of(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: 
 
 
 def _no_branch(comparison: Comparer, case: Case, nodes: list[Node], place: tuple[str, str], level: int) -> Reasons:
-    """Yield why the only branch for the type does not accept the case, or that no branch does. `place`: path and
-    rule.
+    """Yield why the case is not accepted: by the only branch for its type if there is just one, else by any branch.
+
+    Shape: `place` is the path and the rule.
     """
     path, rule = place
     candidates = [
@@ -407,7 +410,7 @@ def not_(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: in
 
 
 def condition(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
-    """`then` must accept the values that may meet `if`, and `else` those that may not."""
+    """`then` must accept the values that may be valid against `if`, and `else` those that may be invalid."""
     if_, then, else_ = new.node.at(new.values["if"]), new.schema("then"), new.schema("else")
     sets = _all(case)
     if then is not None and not comparison.excludes(case, if_, level):
@@ -418,7 +421,7 @@ def condition(comparison: Comparer, case: Case, new: KeywordSet, path: str, leve
 
 
 def _all(case: Case) -> Conjunction:
-    """Return all keywords that the values of a case meet, those of its type or value included."""
+    """Return all keywords that the values of a case satisfy, including those of its type or value."""
     own = case.document.literal(case.value) if case.single else case.document.of_type(case.type)
     nots = [schema.document.negated(schema) for schema in case.nots]
     return tuple(dict.fromkeys((*keywords_of([own]), *case.sets, *keywords_of(nots))))

@@ -1,8 +1,9 @@
 """Compiles a JSON Schema, draft-04 to 2020-12, into a reader and writer of payloads.
 
-Rule: `$schema` names the draft, else the version in the name of the format, else it is 2020-12. `format` is asserted as
-the draft says (D52). Patterns run on a linear-time engine: schemas with look-around or back-references do not compile.
-References resolve to documents of the catalogue by their `$id` or address, never to the network.
+Rule: `$schema` determines the draft, else the version in the name of the format; the default is 2020-12. `format` is
+asserted if the draft asserts it (D52), unless an option overrides this. Patterns run on a linear-time engine: schemas
+with look-around or back-references do not compile. References resolve to documents of the catalogue, by `$id` or
+address, and never to the network.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ FORMAT = "JsonSchema"
 
 
 def draft_of(document: Any, version: str | None) -> str:
-    """Return the draft of a document: its `$schema`, else the version in the name of the format, else the latest."""
+    """Return the draft of a document: from its `$schema`, else from the version of the format, else the latest."""
     identifier = document.get("$schema") if isinstance(document, dict) else None
     texts = [text for text in (identifier, version) if isinstance(text, str)]
     return next((draft for draft in map(_draft_in, texts) if draft), LATEST)
@@ -55,7 +56,7 @@ def _draft_in(text: str) -> str | None:
 
 
 def compile_json_schema(source: SchemaSource) -> CompiledSchema | Unsupported:
-    """Return a reader for the document, or for the part that the fragment (a JSON Pointer or an anchor) names.
+    """Return a reader for the document, or for the part that the fragment names (a JSON Pointer or an anchor).
 
     Problems: schema-not-compilable
     """
@@ -95,7 +96,7 @@ def compile_json_schema(source: SchemaSource) -> CompiledSchema | Unsupported:
 
 
 def _resolver(document: Any, base: str, draft: str, retrieve: Callable[[str], Any]) -> Any:
-    """Return the resolver of references for columns. Unlike the validator's own, it keeps the order of members."""
+    """Return the resolver of references for columns. Unlike that of the validator, it keeps the order of members."""
 
     def retrieve_resource(uri: str) -> Resource[Any]:
         contents = retrieve(uri)
@@ -109,27 +110,28 @@ def _check_against_meta_schema(document: Any, draft: str) -> None:
     """Validate a document against the meta-schema of its draft. Raises: ValidationError, ValueError"""
     if not isinstance(document, dict | bool):
         raise ValueError("a JSON Schema must be an object or a boolean")
-    if isinstance(document, dict):  # with the draft's own `$schema`: any other would be resolved
+    if isinstance(document, dict):  # with the `$schema` of the draft: the library would resolve any other
         js.meta.validate({**document, "$schema": META_SCHEMAS[draft]})
 
 
 def _base_of(document: Any, base_uri: str) -> str:
-    """Return the base URI of the references in a document: its own `$id` if that is absolute."""
+    """Return the base URI of the references in a document: its `$id` if that is absolute, else `base_uri`."""
     identifier = (document.get("$id") or document.get("id")) if isinstance(document, dict) else None
     is_absolute = isinstance(identifier, str) and ":" in identifier.split("/", 1)[0]
     return str(identifier).rstrip("#") if is_absolute else base_uri
 
 
 def pointer_in(document: Any, part: str) -> str:
-    """Return the fragment of a part of a document: a JSON Pointer, with or without its first slash, a definition, an
-    anchor.
+    """Return the URI fragment of a part of a document.
+
+    `part` is a JSON Pointer with or without the leading slash, the name of a definition, or an anchor.
     """
     pointers = [part] if part.startswith("/") else [f"/{part}", f"/definitions/{part}", f"/$defs/{part}"]
     return next((pointer for pointer in pointers if resolve_pointer(document, pointer) is not None), part)
 
 
 def expected(error: js.ValidationError) -> dict[str, Any]:
-    """Return the keyword that a value breaks, with its value."""
+    """Return the keyword that a value violates, with the value of the keyword."""
     kind = error.kind
     details = kind.as_dict()
     values = list(details.values())

@@ -1,10 +1,10 @@
-"""What a JSON Schema requires of the columns of its values, if columns can tell.
+"""Derives from a JSON Schema the constraints that can be checked column by column, without an object for each row.
 
-A schema whose keywords are all known here constrains each column on its own: which members an object must have, whether
-null is allowed, and which values a scalar column may hold. Those values are validated by jsonschema-rs, but not all of
-them: the least and the greatest number decide about bounds, the shortest and the longest text about lengths, and each
-distinct value counts once. Members with any other schema have no constraint: an object with such a member is validated
-on its own. `constraints_of` returns None if that holds for every object.
+A schema whose keywords are all known here constrains each column independently: which members an object must have,
+whether null is allowed, and which values a scalar column may hold. jsonschema-rs validates only the values that decide:
+the smallest and the largest number for bounds, the shortest and the longest text for lengths, else each distinct value
+once. Members with any other schema have no constraint: objects that have such a member are validated one by one.
+`constraints_of` returns None if all objects would be.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ OF_ARRAYS: Final = frozenset(("type", "items", "minItems", "maxItems"))
 BOUNDS: Final = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
 LENGTHS: Final = frozenset(("minLength", "maxLength"))
 FORMATS: Final = {TIMESTAMP: "date-time", DATE: "date"}
-"""The format that every text has that fits the column."""
+"""The format of every text that fits the column."""
 MAX_LEVELS: Final = 32  # of references to references
 
-Resolver = Any  # of `referencing`, whose interface does not export the type
+Resolver = Any  # of `referencing`, which does not export the type
 Decided = Literal["by type", "by extremes", "by lengths", "by values"]
 
 
 @dataclass(frozen=True)
 class ScalarConstraint:
-    """What a scalar must be.
+    """The constraint on a scalar column.
 
-    Shape: `schemas` are the URIs of the schemas that the values must satisfy. `decided` tells which values decide:
-    none, the least and the greatest, the shortest and the longest, or each distinct one.
+    Shape: `schemas` are the URIs of the schemas that the values must satisfy. `decided` tells which values must be
+    validated: none, the smallest and the largest, the shortest and the longest, or each distinct one.
     """
 
     column: ScalarColumn
@@ -58,7 +58,7 @@ class ScalarConstraint:
 
 @dataclass(frozen=True)
 class ArrayConstraint:
-    """What an array must be: how many items it has, and what each must be."""
+    """The constraint on an array: the number of its items, and the constraint on each."""
 
     item: Constraint
     nullable: bool
@@ -72,7 +72,7 @@ class ArrayConstraint:
 
 @dataclass(frozen=True)
 class ObjectConstraint:
-    """What an object must be: the members that it must and may have, and what each must be."""
+    """The constraint on an object: its required members, and the constraint on each member that it may have."""
 
     members: dict[str, Constraint]
     required: frozenset[str]
@@ -80,7 +80,7 @@ class ObjectConstraint:
 
     @property
     def decoded_type(self) -> pa.DataType:
-        """The type of a column of such objects, before it is cast to that of tables."""
+        """The type of a column of such objects, before the cast to the type in tables."""
         return pa.struct([(name, member.decoded_type) for name, member in self.members.items()])
 
 
@@ -88,7 +88,7 @@ Constraint = ScalarConstraint | ArrayConstraint | ObjectConstraint
 
 
 class _Place(NamedTuple):
-    """A schema, the URI that refers to it, the resolver of its references, and whether keywords beside them count."""
+    """A schema with its URI, the resolver of its references, and whether keywords beside `$ref` have an effect."""
 
     uri: str
     schema: dict[str, Any]
@@ -96,7 +96,7 @@ class _Place(NamedTuple):
     combines: bool
 
     def at(self, *steps: str) -> _Place | None:
-        """The schema below this one. None if it is a boolean or has a URI of its own."""
+        """Return the subschema at `steps`; None if it is a boolean, or if extending this URI would not refer to it."""
         below: Any = self.schema
         for step in steps:
             below = below[int(step)] if isinstance(below, list) else below[step]
@@ -108,7 +108,7 @@ class _Place(NamedTuple):
         return _Place(f"{document}#{fragment}/{pointer}", below, self.resolver, self.combines)
 
     def referred(self) -> _Place | None:
-        """The schema that `$ref` names. None if it is a boolean or cannot be named by a URI."""
+        """Return the target of `$ref`; None if it is a boolean or no URI identifies it. Raises: Unresolvable"""
         document, reference = urldefrag(self.uri).url, self.schema["$ref"]
         uri = document + reference if reference.startswith("#") else urljoin(self.uri, reference)
         resolved = self.resolver.lookup(reference)
@@ -120,12 +120,14 @@ class _Place(NamedTuple):
 
 
 class _UnknownError(Exception):
-    """Columns cannot tell whether a value is valid."""
+    """Whether a value is valid cannot be decided by columns."""
 
 
 def constraints_of(root: str, resolver: Resolver, layout: ColumnLayout, *, combines: bool) -> ObjectConstraint | None:
-    """What the schema at the URI `root` requires of the columns of `layout`; None if columns cannot tell. `combines`:
-    keywords beside `$ref` count, as they do since draft 2019-09."""
+    """Return what the schema at the URI `root` requires of the columns of `layout`; None if columns cannot decide.
+
+    `combines`: keywords beside `$ref` have an effect, as they do since draft 2019-09.
+    """
     try:
         resolved = resolver.lookup(root)
         if not isinstance(resolved.contents, dict):
@@ -137,7 +139,7 @@ def constraints_of(root: str, resolver: Resolver, layout: ColumnLayout, *, combi
 
 
 def deciding_schemas(constraint: Constraint) -> set[tuple[str, ...]]:
-    """The URIs of the schemas that the values of scalar columns must satisfy; none for columns whose type decides."""
+    """Return the groups of schemas (URIs) against which scalar columns are validated; none if the type decides."""
     if isinstance(constraint, ScalarConstraint):
         return {constraint.schemas} if constraint.schemas else set()
     parts = [constraint.item] if isinstance(constraint, ArrayConstraint) else constraint.members.values()
@@ -145,7 +147,7 @@ def deciding_schemas(constraint: Constraint) -> set[tuple[str, ...]]:
 
 
 def _constraint(places: list[_Place], layout: ColumnLayout) -> Constraint:
-    """What schemas require of the same value. Raises: _UnknownError"""
+    """Return what several schemas require of the same value. Raises: _UnknownError"""
     places = [part for place in places for part in _expanded(place, MAX_LEVELS)]
     if isinstance(layout, Struct):
         return _object(places, layout)
@@ -157,7 +159,7 @@ def _constraint(places: list[_Place], layout: ColumnLayout) -> Constraint:
 
 
 def _types(column: ScalarColumn) -> tuple[str, ...]:
-    """The types in a schema of the values that Arrow's reader makes of a column. Raises: _UnknownError"""
+    """Return the JSON Schema types of the values that Arrow's reader puts into a column. Raises: _UnknownError"""
     kinds, decoded = pa.types, column.decoded_type
     if column.native and column.accepts:
         if kinds.is_string(decoded):
@@ -172,7 +174,7 @@ def _types(column: ScalarColumn) -> tuple[str, ...]:
 
 
 def _expanded(place: _Place, levels: int) -> Iterator[_Place]:
-    """The schemas that a value must satisfy: this one, and those that it refers to. Raises: _UnknownError"""
+    """Yield the schemas that a value must satisfy: this one, and those that it refers to. Raises: _UnknownError"""
     keywords = _keywords(place)
     if not levels or ("$ref" in keywords and len(keywords) > 1 and not place.combines):
         raise _UnknownError
@@ -191,12 +193,12 @@ def _known(place: _Place | None) -> _Place:
 
 
 def _keywords(place: _Place) -> set[str]:
-    """The keywords of a schema that decide."""
+    """Return the keywords of a schema that can reject a value."""
     return {keyword for keyword in place.schema.keys() - ANNOTATIONS if not keyword.startswith("x-")}
 
 
 def _nullable(places: list[_Place], type_: tuple[str, ...]) -> bool:
-    """Whether all schemas, which allow one of these types, allow null too. Raises: _UnknownError"""
+    """Whether all schemas allow null. Raises: _UnknownError if one of them allows none of the types `type_`"""
     nullable = True
     for place in places:
         types = place.schema.get("type", (*type_, "null"))
@@ -239,17 +241,17 @@ def _scalar(places: list[_Place], column: ScalarColumn, types: tuple[str, ...]) 
     deciding = tuple(place.uri for place, kind in zip(places, kinds, strict=True) if kind != "by type")
     different = {kind for kind in kinds if kind != "by type"}
     decided = "by type" if not different else different.pop() if len(different) == 1 else "by values"
-    if column is NUMBER and decided == "by values":  # 5 is 5.0 in such a column
+    if column is NUMBER and decided == "by values":  # the column does not tell 5 from 5.0
         raise _UnknownError
     return ScalarConstraint(column, nullable, deciding, decided)
 
 
 def _decided(place: _Place, column: ScalarColumn, types: tuple[str, ...]) -> Decided:
-    """Which values of a column decide whether a schema holds."""
+    """Return which values of a column decide whether all of them satisfy a schema."""
     keywords = _keywords(place) - {"type"} - REFERENCES
-    if place.schema.get("format") == FORMATS.get(column) or types != ("string",):  # formats are about texts
+    if place.schema.get("format") == FORMATS.get(column) or types != ("string",):  # formats apply to strings only
         keywords -= {"format"}
-    if place.schema.get("pattern") == column.accepts.get("pattern"):  # the column holds no other text
+    if place.schema.get("pattern") == column.accepts.get("pattern"):  # all texts in the column match it
         keywords -= {"pattern"}
     if not keywords:
         return "by type"

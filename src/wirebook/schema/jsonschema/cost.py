@@ -1,8 +1,8 @@
-"""The cost of a JSON Schema: against how many schemas a single value is validated when all references are expanded.
+"""Limits the cost of a JSON Schema: against how many schemas one value is validated, with all references expanded.
 
-Rule: `allOf`, `anyOf`, `$ref` and others validate the same value against further schemas. Schemas that each refer to
-the next one twice double the number every time, and no validator finishes. No schema that people write comes near the
-limit.
+Rule: `allOf`, `anyOf`, `$ref` and other keywords validate the same value against further schemas. In a chain of schemas
+that each refer to the next one twice, the number doubles with each link, and validation never ends. Schemas that people
+write stay far below the limit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 LIMIT = 100_000
-"""The most schemas that one value is validated against."""
+"""The most schemas against which one value may be validated."""
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 LISTS = ("allOf", "anyOf", "oneOf")
 SCHEMAS = ("not", "if", "then", "else")
@@ -29,7 +29,7 @@ Place = tuple[dict[str, Any], Resolver]
 
 
 def check_cost(schema: Any, resolver: Resolver) -> None:
-    """Raises: ValueError if a value would be validated against more than 100,000 schemas at one place"""
+    """Check that no value is validated against more than `LIMIT` schemas at one place. Raises: ValueError"""
     if not isinstance(schema, dict):
         return
     counts: dict[int, int] = {}
@@ -44,12 +44,12 @@ def check_cost(schema: Any, resolver: Resolver) -> None:
             raise ValueError(
                 f"one value would be validated against more than {LIMIT} schemas when references are expanded"
             )
-        # the schemas of the same value, those of its parts, and those that are only defined here
+        # schemas of the same value, schemas of its parts, and definitions
         waiting += [*_applied(place), *_schemas(*_with_base(place), BELOW, BELOW_LISTS, BELOW_MAPS)]
 
 
 def _count(place: Place, counts: dict[int, int]) -> int:
-    """Return the number of schemas that one value is validated against; a schema inside itself counts once."""
+    """Return the number of schemas against which one value is validated; a recursive schema counts once."""
     key = id(place[0])
     if key not in counts:
         counts[key] = 1
@@ -64,7 +64,7 @@ def _applied(place: Place) -> Iterator[Place]:
         if isinstance(schema.get(keyword), str):
             try:
                 resolved = resolver.lookup(schema[keyword])
-            except (Unresolvable, TypeError):  # TypeError: `true` as a schema of draft 4, which has none
+            except (Unresolvable, TypeError):  # TypeError: a boolean schema, which draft-04 does not have
                 continue
             if isinstance(resolved.contents, dict):
                 yield resolved.contents, resolved.resolver
@@ -72,7 +72,7 @@ def _applied(place: Place) -> Iterator[Place]:
 
 
 def _with_base(place: Place) -> Place:
-    """Return the place with references relative to the `$id` of its schema."""
+    """Return the place with a resolver that uses the `$id` of the schema as base URI."""
     schema, resolver = place
     has_base = isinstance(schema.get("$id"), str)
     return schema, resolver.in_subresource(DRAFT202012.create_resource(schema)) if has_base else resolver
