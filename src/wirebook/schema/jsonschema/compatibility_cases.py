@@ -136,8 +136,9 @@ class Case:
 
     @cached_property
     def is_declared(self) -> bool:
-        """Whether documents have only the properties that the schemas name or constrain. An object without `properties`
-        declares none and may have any.
+        """Whether documents have only the properties that the schemas name or constrain.
+
+        An object without `properties` declares none and may have any.
         """
         declares = any("properties" in keywords.values for keywords in self.sets)
         return self.document.declared_only and not self.single and declares
@@ -227,8 +228,10 @@ def _of_pattern(keywords: KeywordSet, pattern: str) -> Iterator[Node]:
 
 
 def _additional(keywords: KeywordSet, name: str | None = None) -> Iterator[Node]:
-    """Yield the schema of additional properties. `unevaluatedProperties` counts only if the properties that other
-    keywords may evaluate can be listed and `name` is not one of them.
+    """Yield the schema of additional properties.
+
+    `unevaluatedProperties` counts only if the properties that other keywords may evaluate can be listed, and `name` is
+    not one of them.
     """
     if "additionalProperties" in keywords.values:
         yield keywords.node.at(keywords.values["additionalProperties"])
@@ -304,8 +307,9 @@ INFINITE = TYPES[2:]
 def _branches(
     sets: tuple[KeywordSet, ...], nots: tuple[Node, ...]
 ) -> list[tuple[tuple[KeywordSet, ...], tuple[Node, ...]]]:
-    """Return the combinations of one branch per alternative. Beyond `MAX_CASES`, the remaining alternatives are
-    dropped.
+    """Return the combinations of one branch per alternative.
+
+    Beyond `MAX_CASES`, the remaining alternatives are dropped.
     """
     nots = (*nots, *(node for keywords in sets if (node := keywords.schema("not"))))
     waiting = [(sets, nots, frozenset[KeywordSet]())]

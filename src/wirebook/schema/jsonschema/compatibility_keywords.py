@@ -174,8 +174,10 @@ class FlatDocument:
 
 
 def _check_stack() -> None:
-    """Raise RecursionError before the stack is exhausted: the registry of schemas is native code, which panics on a
-    stack overflow."""
+    """Raise RecursionError before the stack is exhausted.
+
+    The registry of schemas is native code, which panics on a stack overflow.
+    """
     with suppress(ValueError):  # the stack is not that deep
         sys._getframe(sys.getrecursionlimit() - STACK_RESERVE)
         raise RecursionError

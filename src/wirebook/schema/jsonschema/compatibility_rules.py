@@ -183,8 +183,9 @@ def _plain(value: Any) -> Any:
 
 
 def properties(comparison: Comparer, case: Case, new: KeywordSet, path: str, level: int) -> Reasons:
-    """Named properties: each schema must accept the values of the case. Properties that documents never have (see
-    `Case.is_undeclared`) are skipped.
+    """Named properties: each schema must accept the values of the case.
+
+    Properties that documents never have (`Case.is_undeclared`) are skipped.
     """
     for name, node in new.members("properties").items():
         if case.is_undeclared(name):

@@ -1,8 +1,8 @@
-"""The columns of a Protobuf message.
+"""The column layout of a Protobuf message.
 
-Rule: a message is a struct of its fields. A message that contains itself, or has no fields, is JSON text. Of the
-well-known types, timestamps, wrappers and Struct, Value and ListValue have columns of their own; the others are plain
-messages.
+Rule: a message becomes a struct of its fields. A message that contains itself, or has no fields, becomes JSON text. Of
+the well-known types, a Timestamp becomes a timestamp, a wrapper becomes its scalar, and Struct, Value and ListValue
+become JSON text; the others are treated as plain messages.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from wirebook.schema.layout import NOTHING, Cell, ColumnLayout, List, Map, Scala
 from wirebook.schema.scalar_columns import BOOLEAN, BYTES, DOUBLE, FLOAT, INT32, INT64, JSON, TEXT, TIMESTAMP
 
 MAX_LEVELS = 32
-"""The deepest nesting of messages that has columns; deeper messages are JSON text."""
+"""The deepest nesting of messages that get columns; deeper messages become JSON text."""
 MAX_COLUMNS = 4000
-"""The most fields that have columns; the messages of the others are JSON text."""
+"""The most fields that get columns; messages with further fields become JSON text."""
 WELL_KNOWN = "google.protobuf."
 TIMESTAMP_NAME = f"{WELL_KNOWN}Timestamp"
 PLAIN_JSON = frozenset(f"{WELL_KNOWN}{name}" for name in ("Struct", "Value", "ListValue"))
@@ -26,7 +26,7 @@ WRAPPERS = frozenset(
     f"{WELL_KNOWN}{name}Value"
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-Descriptor = Any  # of a message; the classes of google.protobuf.descriptor are built in C and have no types
+Descriptor = Any  # of a message; the C classes of google.protobuf.descriptor have no type annotations
 FieldDescriptor = Any
 
 
@@ -57,7 +57,7 @@ SCALARS: dict[int, ScalarColumn] = {
 
 
 def layout_of(descriptor: Descriptor, docs: dict[str, str]) -> ColumnLayout:
-    """Return the column layout of a message. `docs` are the comments of all members by full name."""
+    """Return the column layout of a message. `docs` are the comments of all fields by full name."""
     return _ProtobufColumns(docs).message(descriptor, ())
 
 

@@ -1,12 +1,12 @@
-"""Protobuf compatibility: can a parser with the new schema read the bytes that the old one allows?
+"""Protobuf compatibility: can a parser with the new schema read all bytes that the old schema allows?
 
-Rule: only the wire format counts. Fields are identified by number, and types are compatible as the text says. Names of
-fields and types, JSON names, services and options may change: they are not in the bytes.
+Rule: only the wire format counts. Fields are identified by number, and types are compatible as the specification says.
+Names of fields and types, JSON names, services and options may change: they are not in the bytes.
 
 Spec: protobuf.dev "Updating A Message Type", "Oneof: Backwards-compatibility Issues", "Reserved Fields", "Field
 Presence"; schema/spec.md#434-protobuf-schema (a payload is any message of the document).
-Reading: types that the text calls compatible for some values only (bytes that happen to be valid UTF-8, or a message)
-are not compatible.
+Reading: types that are compatible only for some values (bytes that happen to be valid UTF-8 or a message) are reported
+as incompatible.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ FAMILIES = (
 )
 NUMERIC = frozenset(F.Type.values()) - {F.TYPE_STRING, F.TYPE_BYTES, F.TYPE_MESSAGE, F.TYPE_GROUP}
 WIDENED = frozenset(((F.TYPE_STRING, F.TYPE_BYTES), (F.TYPE_MESSAGE, F.TYPE_BYTES)))
-"""Old and new types of which only the new one reads the other."""
+"""Pairs of an old and a new type that are compatible in this direction only."""
 ENUM_WIDTHS = VARINTS - {F.TYPE_BOOL}
 TYPES = {number: name.removeprefix("TYPE_").lower() for name, number in F.Type.items()}
 
 
 def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
-    """Return why bytes of a message of `old` cannot be parsed with `new`; both are valid schemas.
+    """Return why bytes of a message of `old` cannot always be parsed with `new`. Both must be valid schemas.
 
     Raises: TooComplexError, ProtocError
     """
@@ -49,7 +49,7 @@ def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
 
 @dataclass(frozen=True)
 class _Member:
-    """A field of a message, or an extension of it. `oneof` is the name of the oneof it belongs to, unless synthetic."""
+    """A field or an extension of a message. `oneof` is the name of its oneof, unless that is synthetic."""
 
     field: FieldDescriptor
     oneof: str | None = None
@@ -66,7 +66,7 @@ class _Member:
 
 
 class _ProtobufFile:
-    """A file with its imports. Shape: `own` are the full names of the top-level messages of the document."""
+    """A file with its imports. Shape: `own` are the full names of the top-level messages of the file itself."""
 
     def __init__(self, files: FileDescriptorSet, root: str) -> None:
         self.pool = descriptor_pool.DescriptorPool()
@@ -84,7 +84,7 @@ class _ProtobufFile:
                 self.own = [name for name, place, _ in messages_of(file) if len(place) == 1]
 
     def members(self, name: str) -> dict[int, _Member]:
-        """Return the fields of a message, and its extensions, by number."""
+        """Return the fields and extensions of a message by number."""
         message, descriptor = self.protos[name], self.pool.FindMessageTypeByName(name)
         members = list(map(_Member, self.pool.FindAllExtensions(descriptor)))
         for proto, field in zip(message.field, descriptor.fields, strict=True):
@@ -150,7 +150,7 @@ class _MessageComparison:
             yield Incompatibility(path, "type-changed", old.described, new.described)
 
     def _enums(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
-        """Compare two enums. An open enum keeps a number without a name; a closed one loses it."""
+        """Compare two enums. Numbers without a name are kept by open enums and lost by closed ones."""
         old_numbers, new_numbers = (
             {value.name: value.number for value in member.field.enum_type.values} for member in (old, new)
         )
@@ -164,7 +164,7 @@ class _MessageComparison:
 
 
 def _added(message: DescriptorProto, member: _Member, path: str) -> Iterator[Incompatibility]:
-    """Check a new field number: old bytes may still have a field with it if it was used before."""
+    """Check an added field. Its number must not be reserved: old bytes may contain a removed field with this number."""
     number = member.field.number
     if member.field.is_required:
         yield Incompatibility(path, "required-added", None, "required")
@@ -177,8 +177,9 @@ def _added(message: DescriptorProto, member: _Member, path: str) -> Iterator[Inc
 
 
 def _oneofs(old: dict[int, _Member], new: dict[int, _Member], path: str) -> Iterator[Incompatibility]:
-    """Check fields that moved into a oneof. Parsers keep only the last member of a oneof, so fields that old bytes may
-    have at the same time must not share one.
+    """Check fields that moved into a oneof.
+
+    A parser keeps only the last member of a oneof, so fields that may occur together in old bytes must not share one.
     """
     members: dict[str, list[int]] = {}
     for number, member in new.items():

@@ -1,7 +1,7 @@
-"""Compiles a Protobuf file whose imports are not all known.
+"""Compiles a Protobuf file of which some imports are unknown.
 
-Rule: as nothing is fetched (registry.md), an unknown import is replaced by files that define every type that protoc
-misses as an empty message. The document itself is checked in full; only the names of such types are known.
+Rule: nothing is fetched (registry.md). An unknown import is replaced by files that define every type that protoc does
+not find as an empty message. The document itself is checked in full; of the missing types, only the names are known.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wirebook.schema.protobuf.source import MAX_FILES, texts_of
 from wirebook.schema.source import MissingImportsError, SchemaSource, SchemaText
 
 STUBS = "wirebook_not_there/"
-"""The folder of the files that replace unknown imports."""
+"""The folder of the files that define replacements for missing types."""
 MAX_ROUNDS = 40
 """The most attempts to compile: protoc reports only a few missing types at a time."""
 _UNDEFINED = re.compile(r'"(\.?[A-Za-z_][A-Za-z0-9_.]{0,400})" (?:is not defined|seems to be defined in)')
@@ -24,12 +24,12 @@ _OPTION = re.compile(r"[Oo]ption \"?\([^)]{1,400}\)")
 
 
 def is_stub(file: str) -> bool:
-    """Whether a file replaces an unknown import."""
+    """Whether a file defines replacements for missing types."""
     return file.startswith(STUBS)
 
 
 def lenient_files(source: SchemaSource) -> tuple[FileDescriptorSet, str]:
-    """Return the descriptors of a document and its imports, with replacements for unknown ones, and its file.
+    """Return the descriptors of a document and its imports, with unknown imports replaced, and the name of its file.
 
     Raises: ProtocError, MissingImportsError
     """
@@ -60,13 +60,13 @@ def lenient_files(source: SchemaSource) -> tuple[FileDescriptorSet, str]:
 
 
 def _needs_import(error: ProtocError) -> bool:
-    """Whether only the import itself can resolve an error: custom options, and types that are not messages."""
+    """Whether only the real import can resolve an error: it concerns custom options, or types that are not messages."""
     lines = str(error).split("; ")
     return all(_OPTION.search(line) or _UNDEFINED.search(line) or " is not an enum" in line for line in lines)
 
 
 def _stubs(missing: list[str], names: set[str]) -> dict[str, str]:
-    """Return files at the missing paths, which together define the types."""
+    """Return files that define the types `names`, and files at the `missing` paths that import them all."""
     packages: dict[str, set[str]] = {}
     for name in names:
         package, type_ = _split(name.removeprefix("."))
@@ -80,7 +80,7 @@ def _stubs(missing: list[str], names: set[str]) -> dict[str, str]:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Split a full name into package and type. By convention, packages begin with a lower-case letter."""
+    """Split a full name into package and type. By convention, type names begin with an upper-case letter."""
     parts = name.split(".")
     count = next((index for index, part in enumerate(parts) if part[:1].isupper()), len(parts) - 1)
     return ".".join(parts[:count]), ".".join(parts[count:])

@@ -1,8 +1,9 @@
 """Compiles a Protobuf schema into a reader and writer of messages, binary or JSON.
 
 Rule: as for Avro, the content type decides. JSON (``application/json``, ``...+json``) and a JSON value in a structured
-event are read by Protobuf's JSON mapping; everything else is one binary message. Unknown fields are kept in ``_rest``.
-Deviation: a known field with the wrong wire type makes a payload invalid, although the text treats it as unknown.
+event are read by Protobuf's JSON mapping; any other payload is one binary message. Unknown fields are kept in
+``_rest``.
+Deviation: a known field with the wrong wire type makes a payload invalid. The specification treats it as unknown.
 
 Spec: schema/spec.md#434-protobuf-schema; protobuf.dev; docs/decisions/0050.
 """
@@ -52,11 +53,11 @@ MEDIA_TYPE: Final = "application/protobuf"
 MIN_COLUMN: Final = 16
 """Columns with fewer rows are read row by row."""
 BATCH: Final = 1024
-"""Rows whose messages are in memory at the same time."""
+"""Rows that are read together: their messages are in memory at the same time."""
 
 
 def compile_protobuf(source: SchemaSource) -> CompiledSchema | Unsupported:
-    """Return a reader for the message that the fragment names, or for the only message that the document defines.
+    """Return a reader for the message that the fragment names, or else for the only possible message (source.py).
 
     Problems: unnamed-type, schema-not-compilable
     """
@@ -79,12 +80,12 @@ class ProtobufReader(SchemaReader):
 
     @cached_property
     def values(self) -> MessageReaders:
-        """The readers of all messages in this one."""
+        """The readers of this message type and of the messages in it."""
         return MessageReaders()
 
     @cached_property
     def depth(self) -> int:
-        """The deepest nesting of messages that is read."""
+        """The deepest nesting of messages that can be read."""
         return min(MAX_DEPTH, self.limits.depth)
 
     @cached_property
@@ -136,7 +137,7 @@ class ProtobufReader(SchemaReader):
         return tuple(map(_missing_field, sorted(BASE.FindInitializationErrors(message))[:MAX_PROBLEMS]))
 
     def _undecodable(self, raw: bytes, message: str) -> DecodedPayload:
-        """Locate the first fault in bytes that the library's parser rejected with `message`."""
+        """Return the problem of bytes that the library's parser rejected with `message`, and locate the fault."""
         code = "payload-too-deep" if "MaxDepth" in message else "payload-syntax"
         fault = find_fault(raw, self.descriptor, MAX_DEPTH)
         slot = f"payload#{format_pointer(reversed(fault.path if fault else []))}"
@@ -145,7 +146,10 @@ class ProtobufReader(SchemaReader):
         return failed(Problem(code, text, slot=slot, expected={"type": self.descriptor.full_name}, actual=actual))
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
-        """Write a value, by the names of the schema or of its JSON mapping, in the encoding of the content type."""
+        """Write a value in the encoding of the content type.
+
+        Members may have the names of the schema or of its JSON mapping.
+        """
         try:
             message = self.class_()
             problems = to_message(message, value, self.descriptor, self.depth) or self._missing(message)
@@ -155,14 +159,14 @@ class ProtobufReader(SchemaReader):
                 return Encoded(Payload(to_binary(message), content_type=content_type or MEDIA_TYPE))
             json = to_json(message, self.descriptor)
             return Encoded(None, (json,)) if isinstance(json, Problem) else json_payload(json, str(content_type))
-        except (TypeError, ValueError, OverflowError, RecursionError, SystemError) as error:  # not a data value at all
+        except (TypeError, ValueError, OverflowError, RecursionError, SystemError) as error:  # not a plain value
             text = f"the value cannot be written: {preview(str(error).encode('ascii', 'backslashreplace').decode())}"
             return Encoded(None, (Problem("payload-invalid", text, slot="payload", actual=type(value).__name__),))
 
     # -- a column of payloads ---------------------------------------------------------------------------------------
 
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
-        """Decode and validate a column. Cost: 1 µs, and 0.15 µs per field, per row; JSON is read row by row."""
+        """Decode and validate a column. Cost per row: 1 µs, plus 0.15 µs per field. JSON is read row by row."""
         if len(payloads) < MIN_COLUMN or is_json(content_type) or not self.columnar:
             return read_each(self, payloads, content_type)
         with without_collector():
@@ -170,7 +174,7 @@ class ProtobufReader(SchemaReader):
 
     @cached_property
     def columnar(self) -> bool:
-        """Whether columns can be read at once: extensions and lower limits on depth are left to `read`."""
+        """Whether whole columns can be read. `read` handles extensions, a field `_rest`, and lower limits on depth."""
         has_rest = isinstance(self.layout, Struct) and REST in self.layout.members
         if has_rest or self.limits.depth < MAX_DEPTH:
             return False
@@ -186,7 +190,7 @@ class ProtobufReader(SchemaReader):
         rows = Rows(np.arange(len(messages)), ~settled)
         try:
             column = self._read_messages(messages, rows)
-        except (pa.ArrowException, ValueError, TypeError, OverflowError):  # strings that proto2 does not check
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):  # proto2 allows strings that are not UTF-8
             return read_each(self, payloads, None)
         columns = {VALUE: column}
         if isinstance(self.layout, Struct):
@@ -195,7 +199,7 @@ class ProtobufReader(SchemaReader):
         return with_others(partial(read_each, self), payloads, ColumnReading(columns, ~rows.given_up))
 
     def _parse(self, raws: list[bytes | None]) -> tuple[list[Message], Any]:
-        """Return a message for each payload, empty if it cannot be parsed, and the mask of those that can."""
+        """Return a message for each payload (empty if it cannot be parsed), and the mask of the valid messages."""
         limited = [raw if raw is not None and len(raw) <= self.limits.size else None for raw in raws]
         try:
             messages: list[Message | None] = list(map(self.class_.FromString, limited))
@@ -216,14 +220,14 @@ def _parsed(parse: Callable[[bytes], Message], raw: bytes | None) -> Message | N
 
 
 def _missing_field(path: str) -> Problem:
-    """Return the problem for a required field, whose `path` the library writes as ``a.b[0].c``."""
+    """Return the problem of a missing required field. `path` is as the library writes it: ``a.b[0].c``."""
     steps = path.replace("[", ".").replace("]", "").split(".")
     pointer, name = format_pointer(steps[:-1]), steps[-1]
     return Problem("payload-invalid", f"'{name}' is required", slot=f"payload#{pointer}", expected={"required": name})
 
 
 def _messages_in(root: Descriptor) -> Iterator[Descriptor]:
-    """Yield a message type and all message types that its fields lead to, each once."""
+    """Yield a message type and all message types that are reachable through its fields, each once."""
     seen, waiting = {root.full_name}, [root]
     while waiting:
         descriptor = waiting.pop()

@@ -1,8 +1,8 @@
 """Compiles Protobuf files to descriptors with protoc.
 
-protoc runs in a process of its own, which starts with the first schema and is kept (60 ms for the first schema, 1 ms
-for each other one): a file that crashes protoc, or keeps it busy, costs one schema only. The process sees nothing but
-the files that it is given and the well-known types.
+protoc runs in a process of its own, so that a file that crashes or blocks it affects no other schema. The process
+starts with the first schema and is reused. Cost: 60 ms for the first schema, 1 ms for each further one. Imports
+resolve only to the files of the request and the well-known types.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from google.protobuf.message import DecodeError
 from wirebook.schema.protobuf import protoc_process
 
 TIMEOUT = 20
-"""The longest that protoc may take for one schema. Units: seconds."""
+"""The most time that protoc may take for one schema. Units: seconds."""
 MAX_LINES = 5
-"""The most lines of protoc's errors that are reported."""
+"""The most lines of protoc's error output that are reported."""
 _NOT_AN_ERROR = re.compile(r"\bwarning:|^[IW][0-9]{4} ", re.IGNORECASE)
 
 
 class ProtocError(ValueError):
-    """Why there are no descriptors, in the words of protoc."""
+    """A Protobuf file cannot be compiled; the message is that of protoc where it reports one."""
 
 
 def compile_files(files: Mapping[str, str], root: str) -> FileDescriptorSet:
-    """Return the descriptors of the file `root` of `files` (path to text) and all files that it imports, imports first.
+    """Return the descriptors of `root`, one of `files` (text by path), and of its imports, which come first.
 
     Raises: ProtocError
     """
@@ -47,7 +47,7 @@ def compile_files(files: Mapping[str, str], root: str) -> FileDescriptorSet:
                 file = folder / "files" / path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, encoding="utf-8", newline="", errors="surrogatepass")
-        except OSError as error:  # one path is a folder of another, or too long
+        except OSError as error:  # a path is too long, or is a folder of another path
             raise ProtocError(f"the imports cannot be written as files: {error.strerror}") from error
         code = PROCESS.run(folder, root)
         if code != 0:
@@ -69,7 +69,7 @@ def _errors(folder: Path) -> str:
 
 
 class _Process:
-    """The protoc process, started when it is needed. A forked child gets a process of its own."""
+    """The protoc process, started on first use. A forked child starts its own."""
 
     def __init__(self) -> None:
         self.running: subprocess.Popen[str] | None = None
@@ -81,12 +81,12 @@ class _Process:
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
-        self._of_parents.append(self.running)  # a parent's process must not be ended here
+        self._of_parents.append(self.running)  # kept alive: a child must not end the process of its parent
         self.running = None
         self._owner = os.getpid()
 
     def run(self, folder: Path, root: str) -> int:
-        """Run protoc and return its exit code. Raises: ProtocError if it does not answer"""
+        """Run protoc and return its exit code. Raises: ProtocError if it crashes or times out"""
         with self._lock:
             process = self._started()
             assert process.stdin is not None
@@ -108,7 +108,7 @@ class _Process:
 
     def _started(self) -> subprocess.Popen[str]:
         if self.running is not None and self.running.poll() is not None:
-            self._end()  # died between two schemas
+            self._end()  # it ended between two requests
         if self.running is None:
             script = str(Path(protoc_process.__file__))
             paths = os.pathsep.join(path for path in sys.path if path)
@@ -129,11 +129,11 @@ class _Process:
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
-                    with contextlib.suppress(OSError):  # buffered input that cannot be written any more
+                    with contextlib.suppress(OSError):  # buffered input can no longer be written
                         pipe.close()
 
     def stop(self) -> None:
-        """End the process when Python exits."""
+        """End the process, unless it belongs to a parent. Called when Python exits."""
         if self._owner == os.getpid():
             self._end()
 

@@ -1,6 +1,6 @@
-"""The protoc process: compiles one request after another. It reads requests as lines of JSON and writes exit codes.
+"""The protoc process: reads requests as lines of JSON, compiles them one by one, and writes exit codes.
 
-protoc.py starts this file as a script, because that takes a tenth of the time of importing the package.
+protoc.py starts this file as a script: importing the package would take ten times as long.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OUTPUT, ERRORS, INCLUDED = "descriptors.bin", "errors.txt", "_proto"
 
 
 def serve() -> None:
-    """Answer requests until the input ends. Everything protoc prints goes to a file in the folder of the request."""
+    """Process requests until the input ends. The output of protoc goes to a file in the folder of the request."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(ImportError, ValueError, OSError):  # not every system has resource limits
         import resource  # noqa: PLC0415
@@ -32,7 +32,7 @@ def serve() -> None:
 
 
 def run(folder: Path, root: str) -> int:
-    """Compile the file `root` of a folder, and return the exit code of protoc."""
+    """Compile the file `root` in a folder and return the exit code of protoc."""
     import grpc_tools  # noqa: PLC0415  (if the package is missing, only the request fails)
     from grpc_tools import protoc  # noqa: PLC0415
 

@@ -1,10 +1,10 @@
-"""Reads Protobuf messages as plain values: dicts, lists, numbers, strings, bytes.
+"""Converts Protobuf messages to plain values: dicts, lists, numbers, strings, bytes.
 
-Rule: a field without presence that is not set has its default; a field with presence that is not set is absent. Names
-are those of the schema. An enum value is its name, or its number if it has no name. Map keys are strings. A timestamp
-is RFC 3339 text. Unknown fields are kept under their number, as ``{"7": [{"varint": 5}]}``, and extensions under
-``[full.name]``. Below JSON text, where there is no column layout, fields that are not set are omitted and numbers that
-JSON does not have are strings, as in Protobuf's own JSON.
+Rule: an unset field has its default if it has no presence, and is absent if it has presence. Names are those of the
+schema. An enum value is its name, or its number if it has no name. Map keys are strings. A timestamp is RFC 3339 text.
+Unknown fields are kept under their number, as ``{"7": [{"varint": 5}]}``, and extensions under ``[full.name]``. Inside
+JSON text, where there is no column layout, unset fields are omitted, and NaN and the infinities are strings, as in
+Protobuf's JSON mapping.
 
 Spec: protobuf.dev "Encoding", "Field Presence", "ProtoJSON Format".
 """
@@ -25,21 +25,21 @@ from wirebook.schema.layout import ColumnLayout, List, Map, Struct
 from wirebook.schema.protobuf.columns import TIMESTAMP_NAME, WELL_KNOWN, WRAPPERS, Descriptor, FieldDescriptor, is_map
 
 BASE: Any = next(class_ for class_ in Timestamp.__mro__ if "HasField" in vars(class_))
-"""The class with the functions of all messages. On a message itself a field or a nested type may hide a function."""
+"""The base class of all messages. Its functions are called on the class, as a field or nested type may hide them."""
 Message = Any
 Convert = Callable[[Any, int], Any]
-"""Return the plain value of a message or a field value, which may be nested so many levels deep."""
+"""Return the plain value of a message or a field value. The second argument is the levels of nesting that are left."""
 WIRE_TYPES = {0: "varint", 1: "fixed64", 2: "bytes", 3: "group", 5: "fixed32"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECONDS = (-62135596800, 253402300799)  # the years 1 to 9999
 _BY_TYPE = {1: 1, 2: 5, 6: 1, 7: 5, 9: 2, 10: 3, 11: 2, 12: 2, 15: 5, 16: 1}
-"""The wire type of each field type; the others are varints."""
+"""The wire type by field type; all other field types are varints."""
 
 
 class MessageError(ValueError):
-    """Why a message is not a valid value of its schema.
+    """A message is not valid against its schema.
 
-    Shape: `code` and `message` of the problem, with `expected` and `actual`; `path` of members, innermost first.
+    Shape: `code`, `message`, `expected` and `actual` of the problem; `path` are the members, innermost first.
     """
 
     def __init__(self, message: str, expected: Any = None, actual: Any = None, code: str = "payload-invalid") -> None:
@@ -49,13 +49,13 @@ class MessageError(ValueError):
 
 
 class MessageReaders:
-    """The readers of the messages of one schema, each made once."""
+    """The readers of the message types of one schema, each created once."""
 
     def __init__(self) -> None:
         self._readers: dict[tuple[str, int], Convert] = {}
 
     def reader(self, descriptor: Descriptor, layout: ColumnLayout | None) -> Convert:
-        """Return the reader of a message with a column layout; None below JSON text."""
+        """Return the reader of a message type. `layout` is its column layout; None inside JSON text."""
         name = descriptor.full_name
         if name == TIMESTAMP_NAME:
             return _timestamp
@@ -105,7 +105,7 @@ class MessageReaders:
         return _list(single) if field.is_repeated else single
 
     def single(self, field: FieldDescriptor, layout: ColumnLayout | None) -> Convert:
-        """Return the reader of one value of a field: of an item if the field is repeated."""
+        """Return the reader of a single value of a field; of one item if the field is repeated."""
         if field.message_type is not None:
             return self.reader(field.message_type, layout)
         if field.enum_type is not None:
@@ -143,7 +143,7 @@ class MessageReaders:
 
 
 def _defaults(descriptor: Descriptor) -> Callable[[], dict[str, Any]]:
-    """Return a function of the value of a message in which nothing is set: defaults of fields without presence."""
+    """Return a function that returns the value of an empty message: the defaults of all fields without presence."""
     fields = [field for field in descriptor.fields if not field.has_presence]
     maps = [field.name for field in fields if is_map(field)]
     lists = [field.name for field in fields if field.is_repeated and field.name not in maps]
@@ -169,7 +169,7 @@ def _text(value: Any, depth: int) -> Any:  # noqa: ARG001
 
 
 def json_float(value: float, depth: int = 0) -> Any:  # noqa: ARG001
-    """Return a number as the JSON mapping writes it."""
+    """Return a number as Protobuf's JSON mapping writes it."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
@@ -181,7 +181,7 @@ def _enum(field: FieldDescriptor) -> Convert:
 
 
 def names_of(field: FieldDescriptor) -> dict[int, str]:
-    """Return the names of an enum by number; if several names have the same number, the first."""
+    """Return the names of an enum by number: the first name if several have the same number."""
     return {value.number: value.name for value in reversed(field.enum_type.values)}
 
 
@@ -200,7 +200,7 @@ def _list(single: Convert) -> Convert:
 
 
 KEYS: dict[int, Callable[[Any], str]] = {8: lambda key: "true" if key else "false"}
-"""The text of map keys by field type; other keys are their own text."""
+"""The function that converts a map key to text, by field type; `str` for all other types."""
 
 
 def _timestamp(message: Message, depth: int) -> Any:
@@ -211,7 +211,7 @@ def _timestamp(message: Message, depth: int) -> Any:
     return f"{moment}.{nanos:09d}".rstrip("0").rstrip(".") + "Z" if nanos else f"{moment}Z"
 
 
-# -- google.protobuf.Struct, Value, ListValue: the JSON value that they stand for -------------------------------------
+# -- google.protobuf.Struct, Value, ListValue: the JSON value that they represent -------------------------------------
 
 
 def _plain_value(message: Message, depth: int) -> Any:
@@ -235,7 +235,7 @@ def _plain_list(message: Message, depth: int) -> list[Any]:
 
 
 def _checked(message: Message, depth: int) -> Message:
-    """Return a message without unknown fields that is not nested too deeply. Raises: MessageError"""
+    """Return the message. Raises: MessageError if it has unknown fields or is nested too deeply"""
     if depth <= 0:
         raise MessageError("the message is nested too deeply", code="payload-too-deep")
     if len(UnknownFieldSet(message)):
@@ -258,7 +258,8 @@ PLAIN_READERS: dict[str, Convert] = {
 def unknown_fields(fields: Any, descriptor: Descriptor | None, depth: int) -> dict[str, list[Any]]:
     """Return unknown fields by number.
 
-    A field whose number the schema has must be of its wire type: closed enums keep values without a name here.
+    A field number that is in the schema is valid here only with its own wire type, as closed enums keep values without
+    a name among the unknown fields.
 
     Raises: MessageError
     """
@@ -279,6 +280,6 @@ def unknown_fields(fields: Any, descriptor: Descriptor | None, depth: int) -> di
 
 
 def wire_types(field: FieldDescriptor) -> tuple[int, ...]:
-    """Return the wire types of a field: a list of numbers may be packed."""
+    """Return the valid wire types of a field: repeated numbers may be packed or not."""
     own = _BY_TYPE.get(field.type, 0)
     return (own, 2) if field.is_repeated and own not in (2, 3) else (own,)

@@ -1,7 +1,8 @@
 """Reads whole columns of Protobuf messages: parsed one by one in C, then converted field by field.
 
-No Python code of ours runs for single values, except for JSON text. A row is given up, and left to the reference, if it
-has anything that is not plain: an unknown field, an enum value without a name, a timestamp finer than microseconds.
+No Python function of this package runs for single values, except for JSON text. A row is given up, that is, left to
+`ProtobufReader.read`, if it contains anything unusual: an unknown field, an enum value without a name, a timestamp that
+is out of range or finer than microseconds.
 """
 
 from __future__ import annotations
@@ -37,26 +38,29 @@ MAX_DEPTH: Final = 100
 
 @dataclass
 class Rows:
-    """The row that each of some messages or values belongs to, and the rows that are given up."""
+    """The rows of some messages or values.
+
+    Shape: `owners` is the row of each value; `given_up` is a mask of all rows, which is shared.
+    """
 
     owners: Array
     given_up: Array
 
     def give_up(self, where: Array) -> None:
-        """Give up the rows of the values at a mask."""
+        """Give up the rows of the values that a mask selects."""
         self.given_up[self.owners[where]] = True
 
     def of(self, owners: Array) -> Rows:
-        """Return the same rows for other values."""
+        """Return the same rows with other values."""
         return Rows(owners, self.given_up)
 
 
 Read = Callable[[Sequence[Any], Rows], pa.Array]
-"""Return the column of messages or field values, none of which is None."""
+"""Return the column of messages or field values. None of them may be None."""
 
 
 def reader_of(descriptor: Descriptor, layout: ColumnLayout, values: MessageReaders) -> Read:
-    """Return the column reader of messages."""
+    """Return the column reader of a message type."""
     if isinstance(layout, Struct):
         return _struct(descriptor, layout, values)
     if layout is JSON:
@@ -91,7 +95,7 @@ def _struct(descriptor: Descriptor, layout: Struct, values: MessageReaders) -> R
 
 
 def _field(field: FieldDescriptor, layout: ColumnLayout, values: MessageReaders) -> Read:
-    """Return the column reader of one field of messages."""
+    """Return the column reader of one field of a message type."""
     get = attrgetter(field.name)
     if is_map(field):
         assert isinstance(layout, Map)
@@ -121,7 +125,7 @@ def _optional(name: str, single: Read) -> Read:
 
 
 def _single(field: FieldDescriptor, layout: ColumnLayout, values: MessageReaders) -> Read:
-    """Return the column reader of the values of a field."""
+    """Return the column reader of the single values of a field."""
     if field.message_type is not None:
         return reader_of(field.message_type, layout, values)
     if field.enum_type is not None:
@@ -143,7 +147,7 @@ def _lists(get: Callable[[Message], Any], single: Read) -> Read:
 
 
 def _maps(field: FieldDescriptor, layout: Map, values: MessageReaders) -> Read:
-    """Return the column reader of a map. Entries are in the order of their keys: messages have none of their own."""
+    """Return the column reader of a map. Entries are sorted by key, as a message does not define their order."""
     entry = field.message_type.fields_by_name
     get, key_of = attrgetter(field.name), KEYS.get(entry["key"].type, str)
     single = _single(entry["value"], layout.values, values)

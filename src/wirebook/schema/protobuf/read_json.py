@@ -1,6 +1,6 @@
-"""Reads Protobuf's JSON mapping: a JSON value into a message.
+"""Reads Protobuf's JSON mapping: fills a message with a JSON value.
 
-Spec: protobuf.dev "ProtoJSON Format". As the text requires, unknown members are rejected.
+Spec: protobuf.dev "ProtoJSON Format", which requires that unknown members are rejected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SUFFIX = re.compile(r"""[ ]at "?\w+(?:[.\[][^ ]{0,1000})?"?\.*\Z""")
 
 
 def from_json(message: Message, value: Any, descriptor: Descriptor, depth: int) -> tuple[Problem, ...]:
-    """Fill a message with a JSON value, and return the places that do not match, at most 20 (``payload-invalid``)."""
+    """Fill a message with a JSON value, and return at most 20 problems (``payload-invalid``)."""
     if _fill(message, value, descriptor, depth) is None:
         return ()
     faults = islice(_faults(value, descriptor, (), depth), MAX_PROBLEMS)
@@ -34,7 +34,7 @@ def from_json(message: Message, value: Any, descriptor: Descriptor, depth: int) 
 
 
 def _fill(message: Message, value: Any, descriptor: Descriptor, depth: int) -> str | None:
-    """Fill a message, and return the first fault in the words of the library."""
+    """Fill a message, and return the library's message about the first fault; None if there is none."""
     if not isinstance(value, dict) and not descriptor.full_name.startswith(WELL_KNOWN):
         return "expected an object"
     try:
@@ -48,16 +48,16 @@ def _fill(message: Message, value: Any, descriptor: Descriptor, depth: int) -> s
     return None
 
 
-# -- places of faults: the library reports few; trying each member alone finds the others ----------------------------
+# -- places of faults: the library reports only the first; parsing each member alone finds the others -----------------
 
 Fault = tuple[tuple[str | int, ...], str, Any]
-"""The path, the message and the value of a fault."""
+"""The path, message and value of a fault."""
 
 
 def _faults(
     value: Any, descriptor: Descriptor, path: tuple[str | int, ...], depth: int, default: str = "does not match"
 ) -> Iterator[Fault]:
-    """Yield the faults in the value of a message. `default` is the message if no member is invalid by itself."""
+    """Yield the faults in the value of a message. `default` is the text if the library accepts the value alone."""
     class_ = message_factory.GetMessageClass(descriptor)
     has_fault = False
     is_leaf = not isinstance(value, dict) or descriptor.full_name.startswith(WELL_KNOWN)
@@ -75,7 +75,7 @@ def _faults(
 
 
 def _faults_inside(field: FieldDescriptor, name: str, fault: Fault, depth: int) -> Iterator[Fault]:
-    """Yield the faults in the value of a field, or `fault`, which is that of the whole value."""
+    """Yield the faults inside the value of a field; `fault`, the fault of the whole value, if there are none."""
     path, message, value = fault
     has_fault = False
     class_ = message_factory.GetMessageClass(field.containing_type)
@@ -95,7 +95,7 @@ def _faults_inside(field: FieldDescriptor, name: str, fault: Fault, depth: int) 
 
 
 def _items(field: FieldDescriptor, value: Any) -> Iterator[tuple[str | int, Any, Any]]:
-    """Yield the index or key of each item of a list or a map, the item, and a list or map of that item alone."""
+    """Yield the index or key of each item of a list or map, the item, and a list or map with only that item."""
     if is_map(field):
         yield from ((key, item, {key: item}) for key, item in (value.items() if isinstance(value, dict) else ()))
     elif field.is_repeated and isinstance(value, list):
@@ -103,7 +103,7 @@ def _items(field: FieldDescriptor, value: Any) -> Iterator[tuple[str | int, Any,
 
 
 def field_named(descriptor: Descriptor, name: str) -> FieldDescriptor | None:
-    """Return the field with a name of the schema or of its JSON mapping."""
+    """Return the field with this name in the schema or in its JSON mapping."""
     try:
         return descriptor.fields_by_name.get(name) or descriptor.fields_by_camelcase_name.get(name)
     except SystemError:  # the library's error for a lone surrogate
@@ -117,7 +117,7 @@ def _problem(path: tuple[str | int, ...], message: str, value: Any) -> Problem:
 
 
 def json_value(value: Any) -> Any:
-    """Return a value with bytes, times, numbers and map keys as the JSON mapping writes them."""
+    """Return a value with bytes, timestamps, numbers and map keys as the JSON mapping writes them."""
     if isinstance(value, dict):
         return {str(key).lower() if isinstance(key, int) else key: json_value(member) for key, member in value.items()}
     if isinstance(value, list):

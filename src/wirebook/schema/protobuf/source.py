@@ -1,8 +1,8 @@
-"""Compiles a Protobuf schema and its imports, and selects the message of the payloads.
+"""Compiles a Protobuf schema with its imports and selects the message type of the payloads.
 
 Rule: an import is a document of the catalogue (lookup.py) or a well-known type. The fragment, or the suffix after a
-colon, names the message, with or without its package. Without a name it is the only message of the document, or the
-only one that no other message refers to.
+colon, names the message, with or without its package. Without a name, the message is the only top-level message of the
+document, or the only one that no other message refers to.
 
 Spec: schema/spec.md#434-protobuf-schema; docs/decisions/0050.
 """
@@ -21,7 +21,7 @@ from wirebook.schema.protobuf.protoc import ProtocError, compile_files
 from wirebook.schema.source import SchemaSource, UnnamedTypeError
 
 MAX_CHARACTERS = 4 * 1024 * 1024
-"""The most characters of a schema and its imports."""
+"""The most characters of a schema and its imports together."""
 MAX_FILES = 500
 WELL_KNOWN_FILES = "google/protobuf/"
 _IMPORT = re.compile(r"""\bimport\s+(?:(?:public|weak|option)\s+)?(?:"([^"\n\\]{1,400})"|'([^'\n\\]{1,400})')""")
@@ -30,7 +30,7 @@ _DECLARES = re.compile(r"(?:^|;|\*/)[ \t]*(?:syntax|edition)[ \t]*=", re.MULTILI
 
 
 def descriptor_of(source: SchemaSource) -> tuple[Descriptor, dict[str, str], tuple[int, ...]]:
-    """Return the message, the comments of all members by full name, and the message indexes in its file.
+    """Return the message type, the comments of all fields by full name, and the indexes of the message in its file.
 
     Raises: ProtocError, UnnamedTypeError, ValueError, TypeError
     """
@@ -47,7 +47,7 @@ def descriptor_of(source: SchemaSource) -> tuple[Descriptor, dict[str, str], tup
 
 
 def messages_of(file: FileDescriptorProto) -> Iterator[tuple[str, tuple[int, ...], DescriptorProto]]:
-    """Yield the messages of a file and those inside them: the full name, the indexes that lead to each, the message."""
+    """Yield all messages of a file, nested ones included: full name, indexes from the top level, descriptor."""
     return _messages(file.message_type, f"{file.package}." if file.package else "", ())
 
 
@@ -63,7 +63,7 @@ def _messages(
 
 
 def texts_of(source: SchemaSource) -> dict[str, str]:
-    """Return the document, which is first, and its imports, by the paths that protoc knows them by.
+    """Return the texts of the document (first) and its imports, by the path that protoc uses.
 
     Raises: ProtocError
     """
@@ -95,7 +95,7 @@ def _imports(text: str) -> Iterator[str]:
 
 
 def _with_syntax(text: str, version: str | None) -> str:
-    """Return a text that declares its syntax. A text that does not has the syntax of its format: ``Protobuf/3``."""
+    """Declare proto3 in a ``Protobuf/3`` text that declares no syntax, as protoc would read it as proto2."""
     text = text.removeprefix("\ufeff")
     is_declared = _DECLARES.search(text) is not None
     return text if is_declared or not (version or "").startswith("3") else f'syntax = "proto3"; {text}'
@@ -130,12 +130,12 @@ def _chosen(file: FileDescriptorProto, places: Mapping[str, tuple[int, ...]], fr
 
 
 def _comments(files: FileDescriptorSet) -> Iterator[tuple[str, str]]:
-    """Yield the comment of each member by full name: the one before it, else the one after it on its line."""
+    """Yield the comment of each field by full name: the comment before it, else the one that trails it."""
     for file in files.file:
         places = file.source_code_info.location
         texts = {tuple(place.path): place.leading_comments or place.trailing_comments for place in places}
         for name, (top, *inner), message in messages_of(file):
-            place = (4, top, *(number for index in inner for number in (3, index)))  # as the location of a message
+            place = (4, top, *(number for index in inner for number in (3, index)))  # path in SourceCodeInfo
             for number, field in enumerate(message.field):
                 text = texts.get((*place, 2, number))
                 if text:

@@ -1,9 +1,10 @@
-"""Writes well-known types as `read` returns them, which Protobuf's JSON mapping does not accept.
+"""Writes well-known types in the form that `read` returns, which Protobuf's JSON mapping does not accept.
 
-A Duration is ``{"seconds": 1, "nanos": 5}``, a FieldMask ``{"paths": [...]}``, an Any of whatever type ``{"type_url":
-..., "value": ...}``, a Timestamp beyond the years 1 to 9999 ``{"seconds": ..., "nanos": ...}``.
+A Duration is ``{"seconds": 1, "nanos": 5}``, a FieldMask ``{"paths": [...]}``, an Any of any type ``{"type_url": ...,
+"value": ...}``, a Timestamp outside the years 1 to 9999 ``{"seconds": ..., "nanos": ...}``.
 
-Rule: the library's parser gets a neutral value in place of each; afterwards the fields are set in the message itself.
+Rule: each such value is replaced by a neutral one before the library parses the rest; then its fields are set in the
+message directly.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ KEYS = {"true": True, "false": False}
 
 
 class WellKnownMessage(NamedTuple):
-    """A well-known message in a value: the steps to it in the message (fields, indexes, keys), its path, its fields."""
+    """A well-known message in a value.
+
+    Shape: `steps` lead to it in the Protobuf message (field names, indexes, map keys); `path` is its path in the value.
+    """
 
     steps: tuple[Any, ...]
     path: tuple[str | int, ...]
@@ -52,7 +56,7 @@ class WellKnownMessages:
         self.messages: list[WellKnownMessage] = []
 
     def taken_out(self, value: Any, descriptor: Descriptor, depth: int) -> Any:
-        """Return the value with neutral values in place of its well-known messages, which are kept."""
+        """Return the value with its well-known messages replaced by neutral values. They are kept in `messages`."""
         return self._message(value, descriptor, WellKnownMessage((), (), {}), depth)
 
     def _message(self, value: Any, descriptor: Descriptor, at: WellKnownMessage, depth: int) -> Any:
@@ -87,7 +91,10 @@ class WellKnownMessages:
         }
 
     def put_into(self, message: Message) -> Iterator[Problem]:
-        """Set the fields in a message that was parsed from the rest. Yields problems: payload-invalid"""
+        """Set the fields of the well-known messages in a message parsed from the rest.
+
+        Problems: payload-invalid
+        """
         for part in self.messages:
             try:
                 _set(reduce(_step, part.steps, message), part.fields)
@@ -102,7 +109,7 @@ def _inside(at: WellKnownMessage, step: Any, name: str | int) -> WellKnownMessag
 
 
 def _key(field: FieldDescriptor, key: str) -> Any:
-    """Return the key of a map as the message has it. The parser rejects an invalid key."""
+    """Return a map key with the Python type that the message uses; an invalid key, which the parser rejects, as is."""
     if field.type == 9:
         return key
     return KEYS.get(key, key) if field.type == 8 else int(key) if key.lstrip("-").isdecimal() else key

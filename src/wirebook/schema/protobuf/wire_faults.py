@@ -1,6 +1,6 @@
-"""Finds where bytes stop being a valid Protobuf message, which the library's parser does not report.
+"""Finds where bytes stop being a valid Protobuf message, because the library's parser does not report the place.
 
-Only bytes that the parser rejected are searched, to put the place of the first fault into the problem.
+It runs only on bytes that the parser rejected, to add the place of the first fault to the problem.
 
 Spec: protobuf.dev "Encoding".
 """
@@ -12,7 +12,7 @@ from wirebook.schema.protobuf.read import wire_types
 from wirebook.schema.varint import WireFault, read_varint
 
 Tag = tuple[int, int, FieldDescriptor | None]
-"""The number and wire type of a field in the bytes, and the field of the schema with that number."""
+"""The number and wire type of a field in the bytes, and the field with that number in the schema (None if unknown)."""
 MAX_NUMBER = 2**29 - 1
 SIZES = {1: 8, 5: 4}
 
@@ -27,7 +27,7 @@ def find_fault(data: bytes, descriptor: Descriptor, depth: int) -> WireFault | N
 
 
 def _message(data: bytes, at: int, end: int, descriptor: Descriptor | None, depth: int, *, group: int = 0) -> int:
-    """Return the end of a message, or of the group with a number."""
+    """Return the offset where a message ends, or the group with the number `group`. Raises: WireFault"""
     if depth < 0:
         raise WireFault("the message is nested too deeply", at, [])
     while at < end:
@@ -72,7 +72,7 @@ def _field(data: bytes, at: int, end: int, tag: Tag, depth: int) -> int:
 
 
 def _content(data: bytes, at: int, end: int, field: FieldDescriptor | None, depth: int) -> None:
-    """Check the content of a known field with a length: a message, a string, or packed numbers. Raises: WireFault"""
+    """Check the content of a length-delimited field: a message, a string, or packed numbers. Raises: WireFault"""
     if field is None:
         return
     own = wire_types(field)[0]

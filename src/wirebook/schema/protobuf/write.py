@@ -1,4 +1,4 @@
-"""Values written as Protobuf messages, binary or JSON.
+"""Writes values as Protobuf messages, binary or JSON.
 
 Spec: protobuf.dev "Encoding", "ProtoJSON Format".
 """
@@ -18,21 +18,21 @@ from wirebook.schema.protobuf.well_known import WellKnownMessages
 
 
 def to_message(message: Message, value: Any, descriptor: Descriptor, depth: int) -> tuple[Problem, ...]:
-    """Fill an empty message with a value, and return what does not fit (``payload-invalid``)."""
+    """Fill an empty message with a value, and return the problems of what does not fit (``payload-invalid``)."""
     parts = WellKnownMessages()
     plain = parts.taken_out(json_value(value), descriptor, depth)
     return from_json(message, plain, descriptor, depth) or tuple(parts.put_into(message))
 
 
 def to_binary(message: Message) -> bytes:
-    """Return a message in the binary encoding. Equal messages give equal bytes."""
+    """Return a message in the binary encoding. Equal messages have equal bytes."""
     return bytes(BASE.SerializeToString(message, deterministic=True))
 
 
 def to_json(message: Message, descriptor: Descriptor) -> Any:
-    """Return a message as a JSON value, under the names of the schema, with map keys in order.
+    """Return a message as a JSON value, with the names of the schema and sorted map keys.
 
-    Returns a Problem if there is no JSON for it: an Any of an unknown type, a duration of more than 10,000 years.
+    Returns a Problem if the message has no JSON form: an Any of an unknown type, a duration of more than 10,000 years.
     """
     pool = descriptor.file.pool
     try:
@@ -43,7 +43,7 @@ def to_json(message: Message, descriptor: Descriptor) -> Any:
 
 
 def _in_order(value: Any, type_: Descriptor | None) -> Any:
-    """Sort the keys of maps, which the library returns in an order that changes between processes."""
+    """Sort the keys of maps: their order in the library's result varies between processes."""
     if isinstance(value, list):
         return [_in_order(item, type_) for item in value]
     if type_ is None or not isinstance(value, dict):
