@@ -1,9 +1,9 @@
-"""The columns of an XML element, with the readers of their values.
+"""The column layout of an XML element, with the readers of the values.
 
-Rule: an element with children or attributes is a struct of both, by their local names. If a child and an attribute have
-the same name, the attribute is ``@name``; the text of an element with attributes is ``value``. Anything that may occur
-more than once is a list. Mixed content, any type, and an element inside itself are XML text. Children without a column
-are kept under ``<tag>``, as XML text.
+Rule: an element with children or attributes becomes a struct of both, by local name. If a child and an attribute have
+the same name, the attribute is ``@name``; the text of an element with attributes is ``value``. A child that may occur
+more than once becomes a list. Mixed content, ``xs:anyType``, and elements inside themselves become XML text. Children
+without a column are kept under ``<tag>``, as XML text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from wirebook.schema.xsd.source import XS
 from wirebook.schema.xsd.types import scalar_column
 
 MAX_LEVELS: Final = 32
-"""The deepest nesting of elements that has columns; deeper elements are XML text."""
+"""The deepest nesting of elements that get columns; deeper elements become XML text."""
 MAX_COLUMNS: Final = 4000
 
 XsdElement = Any  # of xmlschema
@@ -38,10 +38,10 @@ XsdElement = Any  # of xmlschema
 
 @dataclass
 class ElementLayouts:
-    """The column layouts of elements.
+    """Builds the column layout of an element.
 
-    Shape: `patterns` asks readers to check patterns. After the layout is made, `opaque` says that something is kept as
-    XML text, or is a list, whose patterns no reader checks.
+    Shape: `patterns` makes the readers check patterns. `opaque` is set afterwards if content is kept as XML text or a
+    list type has patterns, which the readers do not check.
     """
 
     patterns: bool
@@ -49,7 +49,7 @@ class ElementLayouts:
     opaque: bool = False
 
     def element(self, element: XsdElement, ancestors: tuple[int, ...] = ()) -> tuple[ColumnLayout, ReadElement]:
-        """Return the layout of an element's values and their reader."""
+        """Return the layout of the values of an element, and the reader of the values."""
         type_ = element.type
         if type_.is_simple():
             return scalar_column(type_), simple_reader(self._text(type_), _default(element))
@@ -104,7 +104,7 @@ class ElementLayouts:
 
 
 def _default(component: Any) -> str:
-    """Return the value of an empty element or an absent attribute."""
+    """Return the value of an empty element or an absent attribute: its default or fixed value."""
     return str(component.default if component.default is not None else component.fixed or "")
 
 
@@ -121,9 +121,9 @@ def _documentation(component: Any) -> str | None:
 class ElementNames:
     """The column names of a complex type.
 
-    Shape: `attributes` are columns by full name, `children` by tag, `text` is the column of the text; `elements` are
-    the declarations of children by tag; `repeated` and `optional` are tags of children that may occur more than once,
-    or not at all.
+    Shape: `attributes` are columns by full name, `children` are columns by tag, `text` is the column of the text;
+    `elements` are the declarations of the children by tag; `repeated` and `optional` are the tags of children that may
+    occur more than once, and of those that may be absent.
     """
 
     attributes: dict[str, str] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class ElementNames:
 
 
 def names_of(type_: XsdType) -> ElementNames:
-    """Return the column names of a complex type: first of children by local name, then of attributes and the text."""
+    """Return the column names of a complex type. Children have the first choice, then attributes, then the text."""
     names = ElementNames()
     if not (type_.has_simple_content() or type_.is_empty()):
         _name_children(names, type_)
@@ -169,7 +169,7 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def particles(group: Any, repeated: bool = False, optional: bool = False) -> Iterator[tuple[XsdElement, bool, bool]]:
-    """Yield each element of a content model and its substitutes, and whether it may be repeated, and be absent."""
+    """Yield each element of a content model and its substitutes, and whether it may be repeated and may be absent."""
     for particle in group:
         is_repeated = repeated or particle.max_occurs is None or particle.max_occurs > 1
         is_optional = optional or particle.min_occurs == 0 or (group.model == "choice" and len(group) > 1)
@@ -183,6 +183,6 @@ def particles(group: Any, repeated: bool = False, optional: bool = False) -> Ite
 
 
 def substitutes(element: XsdElement) -> list[XsdElement]:
-    """Return the elements that may substitute an element, by name: the library's order changes between processes."""
+    """Return the elements that may replace an element, sorted by name: the library's order varies between processes."""
     others = (other for other in element.iter_substitutes() if not other.abstract)
     return sorted(others, key=attrgetter("name"))

@@ -1,8 +1,8 @@
 """XML Schema compatibility: is every document that is valid against the old schema valid against the new one?
 
-Rule: each global element of the old schema is compared with its namesake, and so is everything that it contains:
-content models as languages (compatibility_content.py), attributes one by one, simple types by their facets
-(compatibility_types.py). Types that no element uses are compared by name if a document may select them (xsi:type).
+Rule: each global element of the old schema is compared with the element of the same name in the new one, together with
+everything that it contains: content models as languages (compatibility_content.py), attributes one by one, simple types
+by their facets (compatibility_types.py). Types that a document may select (xsi:type) are compared by name.
 
 Spec: XML Schema 1.0 and 1.1 part 1.
 """
@@ -40,7 +40,7 @@ MODEL_STEPS = 10_000
 
 
 def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
-    """Return why documents of `old` are not all valid against `new`; both are valid schemas.
+    """Return why some documents of `old` are not valid against `new`. Both must be valid schemas.
 
     Raises: XsdError, TooComplexError
     """
@@ -70,7 +70,7 @@ class _XsdComparison:
             yield from self._types(*self.waiting.pop())
 
     def _choosable(self) -> Iterator[Incompatibility]:
-        """Compare the types that documents may select: those derived from others; all if there are no elements."""
+        """Compare the types that documents may select: derived complex types; all types if there are no elements."""
         for type_ in self.old.types.values():
             name = type_.name
             base = type_.base_type
@@ -153,7 +153,7 @@ class _XsdComparison:
             yield Incompatibility(f"{path}/@*", "any-attribute-narrowed", _wild(wild_old), wild_new and _wild(wild_new))
 
     def _is_taken(self, wildcard: Component, name: str) -> bool:
-        """Whether a wildcard accepts an attribute with a name, whatever its value."""
+        """Whether a wildcard accepts an attribute with this name and any value."""
         is_checked = {"skip": False, "lax": name in self.new.maps.attributes}.get(wildcard.process_contents, True)
         return _is_matching(wildcard, name) and not is_checked
 
@@ -197,7 +197,7 @@ class _XsdComparison:
 
 
 class _Particles:
-    """The content model of a type as an expression: elements by name, and wildcards."""
+    """Converts the content model of a type to an expression over element names and wildcards."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
@@ -224,7 +224,7 @@ class _Particles:
         return repeat(build(parts), least, most)
 
     def _element(self, element: Component) -> Model:
-        """Return the choice of an element and its substitutes."""
+        """Return the choice between an element and its substitutes."""
         elements = [] if element.abstract else [element]
         elements += substitutes(element)
         for alternative in elements:
@@ -233,7 +233,7 @@ class _Particles:
 
 
 def _incompatibility(difference: Difference, models: tuple[Model, Model], path: str) -> Incompatibility:
-    """Return a difference of content models as an incompatibility: what is missing, or no longer accepted."""
+    """Return a difference between content models as an incompatibility: something is missing or no longer accepted."""
     old, new = (set(symbols(model)) for model in models)
     expected = [_symbol_name(symbol) for symbol in dict.fromkeys(difference.expected)]
     after = f" after {', '.join(map(_symbol_name, difference.word))}" if difference.word else ""
@@ -251,7 +251,7 @@ def _incompatibility(difference: Difference, models: tuple[Model, Model], path: 
 
 
 def _simple(type_: Component) -> Component | None:
-    """Return the simple type of the text of an element; None if it contains elements."""
+    """Return the simple type of the text of an element; None if its content is not simple."""
     if not type_.is_complex():
         return type_
     return type_.content if type_.has_simple_content() else None
@@ -284,7 +284,7 @@ def _key(wildcard: Component) -> tuple[Any, ...]:
 
 
 def _covers_key(new: tuple[Any, ...], old: Any) -> bool:
-    """Whether a wildcard accepts everything that another one does."""
+    """Whether a wildcard accepts everything that the old wildcard or element accepts (an element: never)."""
     if isinstance(old, str) or STRICTNESS[new[3]] > STRICTNESS[old[3]]:
         return False
     is_wider = "##any" in new[0] or (set(old[0]) <= set(new[0]) and bool(old[0])) or new[0] == old[0]

@@ -1,10 +1,11 @@
-"""Content models as regular expressions over element names, and whether one accepts everything that another does.
+"""Content models as regular expressions over element names, and whether one includes another.
 
 Shape: an expression is a tuple: (SYMBOL, name), (SEQUENCE, parts), (CHOICE, parts), (REPEAT, part, least, most or
-None), (ALL, parts), EMPTY (no element), or NOTHING (not even that).
+None), (ALL, parts), EMPTY (accepts only the empty content), or NOTHING (accepts no content).
 
-Rule: inclusion by Brzozowski derivatives. After each element that the old model accepts, the new model must accept it
-and what may follow; where the old model may end, the new one may. Exact, because content models are deterministic.
+Rule: inclusion by Brzozowski derivatives. The new model must accept each element that the old one accepts, and after it
+everything that may follow; where the old model may end, the new one must be able to end. The result is exact, because
+content models are deterministic.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ Accepts = Callable[[Any, Any], bool]
 
 @dataclass(frozen=True)
 class Difference:
-    """After the elements `word`, the old model accepts `symbol` (None: the end), the new one only `expected`."""
+    """A place where the new model is narrower.
+
+    Shape: after the elements `word` (the first 8 at most), the old model accepts `symbol` (None: the end), and the new
+    one only `expected`.
+    """
 
     word: tuple[Any, ...]
     symbol: Any
@@ -34,7 +39,7 @@ class Difference:
 
 
 def sequence(parts: list[Model]) -> Model:
-    """Return the model of parts in order."""
+    """Return the model of all parts, in order."""
     flat = [inner for part in parts for inner in (part[1] if part[0] == SEQUENCE else (part,)) if inner != EMPTY]
     if NOTHING in flat:
         return NOTHING
@@ -49,7 +54,7 @@ def choice(parts: list[Model]) -> Model:
 
 
 def repeat(part: Model, least: int, most: int | None) -> Model:
-    """Return the model of a repeated part; `most` None is unbounded."""
+    """Return the model of a repeated part. If `most` is None, it is unbounded."""
     if most == 0 or part == EMPTY:
         return EMPTY
     if part == NOTHING:
@@ -66,7 +71,7 @@ def interleaved(parts: list[Model]) -> Model:
 
 
 def may_end(model: Model) -> bool:
-    """Whether a model accepts no element."""
+    """Whether a model accepts the empty content."""
     kind = model[0]
     if kind in (SEQUENCE, ALL):
         return all(map(may_end, model[1]))
@@ -107,7 +112,7 @@ def symbols(model: Model) -> Iterator[Any]:
 
 @dataclass
 class Inclusion:
-    """Compares models. `accepts` says whether a symbol of the new model accepts a symbol of the old one."""
+    """Compares models. `accepts` decides whether a symbol of the new model accepts a symbol of the old one."""
 
     accepts: Accepts
     steps: Steps
@@ -137,7 +142,10 @@ class Inclusion:
         return None
 
     def _is_within(self, old: Model, new: Model) -> bool:
-        """Whether inclusion is visible part by part, also for occurrences that are too many to count through."""
+        """Whether comparing part by part proves inclusion.
+
+        This also works for numbers of occurrences that are too large to enumerate.
+        """
         self.steps.take()
         if old == new:
             return True
@@ -155,7 +163,7 @@ class Inclusion:
         return all(self._is_within(*pair) for pair in zip(old[1], new[1], strict=True))
 
     def _after(self, model: Model, symbol: Any, accepts: Accepts) -> Model:
-        """Return the model of what may follow a symbol."""
+        """Return the model of what may follow a symbol: the derivative."""
         key = (accepts is _is_same, model, symbol)
         if key not in self.known:
             self.steps.take()

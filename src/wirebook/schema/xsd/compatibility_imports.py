@@ -1,7 +1,7 @@
-"""Compiles an XML Schema whose includes and imports are not all known.
+"""Compiles an XML Schema of which some includes and imports are unknown.
 
 Rule: an include or import that cannot be resolved is not an error (XML Schema 1.0 part 1, 4.2). An error about a
-missing component then means nothing.
+missing component is then inconclusive, and reported as MissingImportsError.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MISSING = re.compile(
 
 
 def lenient_model(source: SchemaSource) -> Any:
-    """Return the compiled schema, with empty documents in place of unknown includes.
+    """Return the compiled schema, with unknown includes replaced by empty documents.
 
     Raises: XsdError, MissingImportsError
     """

@@ -1,6 +1,6 @@
 """XML Schema simple types: does the new type accept every text that the old type accepts?
 
-Documents are validated as text, so white space and lexical forms count, not values.
+Documents are validated as text, so lexical forms are compared, not values.
 
 Spec: XML Schema 1.0 part 2.
 """
@@ -25,7 +25,7 @@ HANDLED = frozenset((*RANGES, *LENGTHS, "enumeration", "pattern", "whiteSpace"))
 
 
 def simple_incompatibilities(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
-    """Yield why texts of `old` are not all valid against `new`."""
+    """Yield why some texts of `old` are not valid against `new`."""
     if new.name in ANYTHING:
         return
     values = _values(old)
@@ -53,7 +53,7 @@ def simple_incompatibilities(old: SimpleType, new: SimpleType, path: str) -> Ite
 
 
 def _values(type_: SimpleType) -> list[str] | None:
-    """Return the texts of an enumeration; None if there is none."""
+    """Return the texts of an enumeration; None without one, or if its values have no plain text."""
     values = type_.enumeration
     if not values or not all(isinstance(value, str | int | bool | Decimal | float) for value in values):
         return None
@@ -61,7 +61,7 @@ def _values(type_: SimpleType) -> list[str] | None:
 
 
 def builtin(type_: SimpleType) -> SimpleType:
-    """Return the nearest type of XML Schema itself that a type is derived from."""
+    """Return the nearest built-in type that a type is derived from."""
     while type_.base_type is not None and not (type_.name or "").startswith(XS):
         type_ = type_.base_type
     return type_
@@ -75,7 +75,7 @@ def _chain(type_: SimpleType) -> list[SimpleType]:
 
 
 def _is_wider(old: SimpleType, new: SimpleType) -> bool:
-    """Whether a built-in type accepts what another one does. If both are integers, their facets tell."""
+    """Whether the built-in type `new` accepts what `old` accepts. For two integer types, the facets decide later."""
     names, new_names = ({ancestor.name for ancestor in _chain(type_)} for type_ in (old, new))
     wider = {wider_name for name in names for wider_name in WIDER.get(name, ())}
     is_text, is_integer = new.name in TEXTS and bool(names & TEXTS), f"{XS}integer" in names & new_names
@@ -114,13 +114,13 @@ def _length(type_: SimpleType, name: str) -> int | None:
 
 
 def _range(type_: SimpleType, low: bool) -> tuple[Any, bool] | None:
-    """Return the narrowest limit, and whether it is excluded itself."""
+    """Return the narrowest limit and whether it is exclusive; None without a limit."""
     names = RANGES[:2] if low else RANGES[2:]
     return next(((facet.value, name.endswith("Exclusive")) for name, facet in _restrictions(type_, *names)), None)
 
 
 def _restrictions(type_: SimpleType, *names: str) -> Iterator[tuple[str, Any]]:
-    """Yield the facets with some names, those of the type before those of its base, which are wider."""
+    """Yield the facets with these names: those of the type first, then those of its base types, which are wider."""
     for ancestor in _chain(type_):
         for name in names:
             facet = getattr(ancestor, "facets", {}).get(f"{XS}{name}")
@@ -144,7 +144,7 @@ def _is_inside(old: tuple[Any, bool] | None, new: tuple[Any, bool], low: bool) -
 
 
 def _patterns(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
-    """Compare patterns. One pattern of each restriction must match; built-in types have theirs by name."""
+    """Compare patterns. A text must match one pattern of each restriction. Built-in types are compared by name."""
     old_steps = [set(pattern_step) for pattern_step in regexps_of(old)]
     for step in regexps_of(new):
         if not any(old_step <= set(step) for old_step in old_steps):
@@ -166,7 +166,7 @@ def _kebab_case(name: str) -> str:
 
 
 def described(type_: Any) -> str:
-    """Return the name of a type, or what it restricts."""
+    """Return the name of a type; for a type without a name, that of its base type."""
     if type_.name:
         return str(type_.name).replace(XS, "xs:")
     base = type_.base_type

@@ -1,7 +1,8 @@
 """Compiles an XML Schema into a reader and writer of XML payloads.
 
-Rule: a payload is one element. The fragment names a global element, or a global type, which gets an element of its
-name. Without a fragment it is the only element that the schema defines, or the only one that no other refers to.
+Rule: a payload is one element. The fragment names a global element, or a global type, for which an element of the same
+name is added. Without a fragment, the element is the only one that the schema defines, or the only one to which no
+other refers.
 
 Spec: schema/spec.md#432-xml-schema; XML Schema 1.0 and 1.1; docs/decisions/0051.
 """
@@ -62,11 +63,11 @@ from wirebook.text.json import JsonError
 
 MEDIA_TYPE = "application/xml"
 _NAME = re.compile(r"""(?:@name\s*=\s*['"]|element\(|type\()?([^'"()\[\]@=/:\s]+)['")\]]*\Z""")
-"""Finds the name in ``Order``, ``//xs:element[@name='Order']``, ``element(/Order)`` or ``xpointer(...)``."""
+"""Matches the name in ``Order``, ``//xs:element[@name='Order']``, ``element(/Order)`` or ``xpointer(...)``."""
 
 
 def compile_xsd(source: SchemaSource) -> CompiledSchema | Unsupported:
-    """Return a reader for the element that the fragment names, or for the only one that the document defines.
+    """Return a reader for the element that the fragment names, or else for the only possible element.
 
     Problems: unnamed-type, schema-not-compilable
     """
@@ -85,7 +86,7 @@ def _reader(label: str, source: SchemaSource) -> XsdReader:
     patterns = has_patterns(documents)
     layouts = ElementLayouts(patterns=patterns)
     layout, convert = layouts.element(element)
-    # values of a union may have several types: a pattern may then tell them apart
+    # the value of a union may have one of several types: a pattern may decide which
     has_unions = patterns and any(hasattr(component, "member_types") for component in components(compiled.model))
     visible = not patterns or not (layouts.opaque or has_wildcards(documents) or has_unions)
     without_patterns(documents)
@@ -98,7 +99,7 @@ def _reader(label: str, source: SchemaSource) -> XsdReader:
 
 
 def _element_name(documents: Documents, fragment: str | None) -> str:
-    """Return the full name of the element that a fragment names. If it names a type, add an element of that type."""
+    """Return the full name of the element that a fragment names. For a type, an element of the type is added."""
     root = next(iter(documents.values()))
     namespace = root.get("targetNamespace")
     included = {part.get("schemaLocation") for part in root.iterchildren(f"{XS}include", f"{XS}redefine")}
@@ -125,7 +126,7 @@ def _names(roots: list[Element], *kinds: str) -> list[str]:
 
 
 def _add_element(documents: Documents, name: str, namespace: str | None) -> None:
-    """Add an element of the type `name` to the first document, under the name of the type."""
+    """Add an element of the type `name` to the first document. The element has the same name."""
     file, root = next(iter(documents.items()))
     prefixes = {uri: prefix for prefix, uri in root.nsmap.items()}
     if namespace and namespace not in prefixes:
@@ -156,7 +157,7 @@ def _only(names: list[str], documents: Documents) -> str:
 
 @dataclass(frozen=True, eq=False)
 class XsdReader(SchemaReader):
-    """A compiled element. Shape: `opaque` says that elements may be nested without a limit."""
+    """A compiled element. Shape: `opaque` is set if elements may be nested to any depth."""
 
     declaration: Any
     read_element: ReadElement
@@ -165,11 +166,11 @@ class XsdReader(SchemaReader):
 
     @property
     def element(self) -> str:
-        """The full name of the element of payloads."""
+        """The full name of the root element of payloads."""
         return str(self.declaration.name)
 
     def read(self, payload: Payload) -> DecodedPayload:
-        """Decode and validate one payload: its bytes, or the text that a structured event has as its data."""
+        """Decode and validate one payload: bytes, or the string that is the data of a structured event."""
         try:
             root = self._root(payload)
         except XmlError as error:
@@ -190,7 +191,10 @@ class XsdReader(SchemaReader):
         return self.decoded(value)
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
-        """Write a value as an element, which is validated. A string or bytes may be XML already."""
+        """Write a value as an element and validate the result. Bytes are used as they are.
+
+        So is a string that begins with ``<``, and any string if the type of the element is complex.
+        """
         written = self._written(value)
         if not isinstance(written, bytes):
             return Encoded(None, written)
@@ -220,7 +224,7 @@ class XsdReader(SchemaReader):
         return root
 
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
-        """Decode and validate a column row by row: parsing and validation run in C."""
+        """Decode and validate a column row by row. Most of the time is spent in C, in parsing and validation."""
         with without_collector():
             return read_each(self, payloads, content_type)
 

@@ -1,6 +1,6 @@
-"""Matches xs:pattern in linear time, on the engine of JSON Schema's patterns.
+"""Matches xs:pattern in linear time, with the engine that also matches the patterns of JSON Schema.
 
-libxml2 and Python match patterns by backtracking: a value of a few dozen characters can keep either busy.
+libxml2 and Python match patterns by backtracking: a value of a few dozen characters can block either of them.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MAX_LENGTH = 2000
 
 
 class XsdPattern:
-    """Matches whole texts, with the part of the interface of `re` that xmlschema uses."""
+    """Matches whole texts. It has the part of the interface of `re.Pattern` that xmlschema uses."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.is_match = _matcher(pattern)
 
     def match(self, text: str) -> bool | None:
-        """Return True if a whole text matches, else None."""
+        """Return True if the whole text matches, else None."""
         return self.is_match(text) or None
 
 
@@ -48,7 +48,7 @@ def _matcher(pattern: str) -> Any:
 
 
 def make_linear(schema: Any) -> None:
-    """Replace the patterns of xmlschema. Raises: XsdError"""
+    """Replace the compiled patterns in a schema of xmlschema by `XsdPattern`. Raises: XsdError"""
     for component in components(schema):
         facet = getattr(component, "patterns", None)
         if facet is not None and hasattr(facet, "regexps"):
@@ -56,13 +56,13 @@ def make_linear(schema: Any) -> None:
 
 
 def components(model: Any) -> Iterator[Any]:
-    """Yield what the documents define, without what XML Schema itself defines."""
+    """Yield the components that the documents define, without those of XML Schema itself."""
     schemas = (document for document in model.maps.schemas if document.meta_schema is not None)
     return chain.from_iterable(document.iter_components() for document in schemas)
 
 
 def regexps_of(type_: Any) -> Iterator[list[str]]:
-    """Yield the patterns of each step of a type's derivation down to a built-in type: one of each step must match."""
+    """Yield the patterns of each derivation step, from a type up to a built-in type. One pattern of each must match."""
     while type_ is not None and not str(type_.name or "").startswith(XS):
         facet = getattr(type_, "facets", {}).get(f"{XS}pattern")
         if facet is not None:
@@ -71,5 +71,5 @@ def regexps_of(type_: Any) -> Iterator[list[str]]:
 
 
 def patterns_of(type_: Any) -> Iterator[tuple[str, list[XsdPattern]]]:
-    """Yield for each step of a type's derivation the name of its patterns in problems, and the patterns."""
+    """Yield the patterns of each derivation step of a type, with the text that describes them in problems."""
     return ((" or ".join(regexps), list(map(XsdPattern, regexps))) for regexps in regexps_of(type_))

@@ -1,8 +1,8 @@
-"""Reads the values of an XML element: one reader per type, made once per schema.
+"""Reads the values of XML elements. The readers are created once per schema, one for each type.
 
-A reader takes an element and returns its value: text for simple types (typed by the column layout afterwards), a dict
-for elements with attributes or children, XML text for content without columns. Values that break a pattern are
-collected in a list: the validator cannot check patterns in every case.
+A reader returns the value of an element: text for a simple type (the column layout converts it), a dict for an element
+with attributes or children, XML text for content without columns. Values that violate a pattern are collected in a
+list, because libxml2 validates without patterns (validate.py).
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from wirebook.schema.xsd.xml_text import XSI, Element, xml_of
 
 NIL, TYPE = f"{{{XSI}}}nil", f"{{{XSI}}}type"
 NOT_DATA: Final = frozenset((NIL, f"{{{XSI}}}schemaLocation", f"{{{XSI}}}noNamespaceSchemaLocation"))
-"""Attributes of XML Schema itself that are not part of a value."""
+"""Attributes defined by XML Schema that are not part of a value."""
 
 XsdType = Any  # of xmlschema
 
 
 @dataclass(slots=True)
 class PatternViolation:
-    """A value that matches none of the patterns required by its type: its element or attribute, text and pattern."""
+    """A value that does not match a pattern of its type.
+
+    Shape: `attribute` is None for the text of the element; `pattern` describes the patterns, one of which must match.
+    """
 
     element: Element
     attribute: str | None
@@ -34,16 +37,16 @@ class PatternViolation:
 
 
 ReadElement = Callable[[Element, list[PatternViolation]], Any]
-"""Return the value of an element; add the patterns that it breaks to the list."""
+"""Return the value of an element, and append the patterns that it violates to the list."""
 ReadText = Callable[[str, Element, str | None, list[PatternViolation]], Any]
-"""Return the value of a text; the element and attribute say where it stands."""
+"""Return the value of a text. The element and the name of the attribute (None: its text) are for the violations."""
 
 
 @dataclass
 class ElementMember:
     """One column of an element: an attribute, the text, or the children with one tag.
 
-    Shape: `read` is a `ReadElement` for children and a `ReadText` otherwise; `repeated` children are a list.
+    Shape: `read` is a `ReadElement` for children, else a `ReadText`; `repeated` children form a list.
     """
 
     layout: ColumnLayout
@@ -57,8 +60,8 @@ class ElementMember:
 class ComplexReader:
     """Reads elements with attributes or children; a `ReadElement`.
 
-    Shape: `attributes` and `children` give the column and its reader by full name or tag; `text` is the column of the
-    text, `default_text` its default; `defaults` are those of attributes.
+    Shape: `attributes` (by full name) and `children` (by tag) are columns with their readers; `text` is the column of
+    the text, `default_text` its default; `defaults` are the default values of attributes.
     """
 
     attributes: dict[str, tuple[str, ElementMember]]
@@ -84,7 +87,7 @@ class ComplexReader:
             value[column] = member.read(element.text or self.default_text, element, None, violations)
         for child in element:
             known = self.children.get(child.tag)
-            if known is None or (known[0] in value and not known[1].repeated):  # no column, or one that is taken
+            if known is None or (known[0] in value and not known[1].repeated):  # no column, or its column has a value
                 value.setdefault(f"<{child.tag}>", []).append(xml_of(child))
                 continue
             column, member = known
@@ -96,7 +99,7 @@ class ComplexReader:
 
 
 def simple_reader(read_text: ReadText, default: str) -> ReadElement:
-    """Return the reader of elements with a simple type. An empty element has the `default` value."""
+    """Return the reader of an element with a simple type. An empty element has the value `default`."""
 
     def read(element: Element, violations: list[PatternViolation]) -> Any:
         if is_nil(element):
@@ -107,17 +110,17 @@ def simple_reader(read_text: ReadText, default: str) -> ReadElement:
 
 
 def read_xml(element: Element, violations: list[PatternViolation]) -> str | None:  # noqa: ARG001
-    """Return an element as XML text: a `ReadElement` for content without columns."""
+    """Return an element as XML text; a `ReadElement` for content without columns."""
     return None if is_nil(element) else xml_of(element)
 
 
 def is_nil(element: Element) -> bool:
-    """Whether an element is null by its attribute `xsi:nil`."""
+    """Whether an element is null: it has `xsi:nil`."""
     return element.get(NIL) in ("true", "1")
 
 
 def text_reader(type_: XsdType, *, check_patterns: bool) -> ReadText:
-    """Return the reader of the texts of a simple type, which normalises white space and checks patterns if asked to."""
+    """Return the reader of the texts of a simple type. It normalises white space and optionally checks patterns."""
     normalise = whitespace_normalizer(type_)
     if type_.is_list():
         read_item = text_reader(item_of(type_), check_patterns=check_patterns)

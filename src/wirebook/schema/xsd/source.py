@@ -1,8 +1,9 @@
 """Collects an XML Schema with everything that it includes and imports, as documents that refer only to one another.
 
-Rule: a schemaLocation leads to a document of the catalogue (lookup.py), an import also by its namespace. An unknown
-include is an error; an unknown import only if the schema uses components of it. Schemas that would exhaust the memory
-or time of compilers are rejected: content models that grow by nested groups, and texts that are too large.
+Rule: a schemaLocation refers to a document of the catalogue (lookup.py); an import can also be found by its namespace.
+An unknown include is an error; an unknown import is one only if the schema uses components of it. Schemas that would
+exhaust the memory or time of a compiler are rejected: texts that are too large, and content models that grow through
+nested groups.
 
 Spec: XML Schema 1.0 and 1.1 part 1; docs/decisions/0051.
 """
@@ -24,12 +25,12 @@ XS = "{http://www.w3.org/2001/XMLSchema}"
 VERSIONING = "{http://www.w3.org/2007/XMLSchema-versioning}"
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 XML_ATTRIBUTES = Path(xmlschema.__file__).parent / "schemas" / "XML" / "xml.xsd"
-"""The schema of the attributes of XML itself (xml:lang ...), which is part of xmlschema."""
+"""The schema of the attributes that XML defines (xml:lang ...), a file of the library xmlschema."""
 MAX_CHARACTERS = 8 * 1024 * 1024
 MAX_DOCUMENTS = 300
 MAX_NODES = 60_000
 MAX_PARTICLES = 800
-"""The most elements in one content model, groups and base types expanded."""
+"""The most elements and attributes in one type, with groups and base types expanded."""
 MAX_LEVELS = 100
 MAX_OCCURS = 100_000
 REFERRING = ("include", "import", "redefine", "override")
@@ -40,7 +41,7 @@ NEW_TYPES = re.compile(r"(?:\A|:)(?:dateTimeStamp|yearMonthDuration|dayTimeDurat
 NEW_ATTRIBUTES = frozenset(
     ["xpathDefaultNamespace", "defaultAttributes", "defaultAttributesApply", "inheritable", "notNamespace", "notQName"]
 )
-# In assertions: expressions that may take very long on small payloads, or that read other documents.
+# In assertions: expressions that may take very long even for small payloads, or that read other documents.
 COSTLY = re.compile(
     r"\b(?:for|some|every)\s+\$|[\w)\]'\"]\s+to\s+[\w@($./'\"]|\b(?:matches|replace|tokenize|analyze-string|doc|"
     r"doc-available|collection|uri-collection|unparsed-text\S*|environment-variable|available-environment-variables)\s*\("
@@ -48,14 +49,17 @@ COSTLY = re.compile(
 
 
 class XsdError(ValueError):
-    """Why a text cannot be used as a schema."""
+    """A text cannot be used as an XML Schema."""
 
 
 Documents = dict[str, Element]
 
 
 def documents_of(source: SchemaSource) -> Documents:
-    """Return the schema, which is first, and what it refers to, by file name. Every schemaLocation is such a name.
+    """Return the schema (first) and the documents that it refers to, by file name.
+
+    In the documents, every schemaLocation is replaced by such a name.
+
 
     Raises: XsdError
     """
@@ -88,12 +92,15 @@ def _parsed(text: str) -> Element:
     if is_deeper(root, MAX_LEVELS):
         raise XsdError(f"the schema is nested more than {MAX_LEVELS} levels deep")
     for name in [attribute for attribute in root.attrib if attribute.startswith(VERSIONING)]:
-        del root.attrib[name]  # version marks make XSD 1.0 ignore everything
+        del root.attrib[name]  # XSD 1.0 ignores a schema with a minimum version
     return root
 
 
 def _resolved(element: Element, source: SchemaSource, base_uri: str, names: dict[str, str]) -> Iterator[SchemaText]:
-    """Point a reference to the file of its document, and yield the document if it is new. Raises: XsdError"""
+    """Set the schemaLocation of a reference to the file of its document; yield the document if it is new.
+
+    Raises: XsdError
+    """
     location, namespace = element.get("schemaLocation"), element.get("namespace")
     document = next((text for name in (location, namespace) if name and (text := source.include(name, base_uri))), None)
     if document is None and namespace == XML_NAMESPACE:
@@ -113,7 +120,7 @@ def _resolved(element: Element, source: SchemaSource, base_uri: str, names: dict
 
 
 def is_new(documents: Documents) -> bool:
-    """Whether a schema uses features of XSD 1.1. A version mark on the root alone does not count."""
+    """Whether a schema uses features of XSD 1.1. Version attributes on the root alone do not count."""
     return any(_is_new(element, root) for root in documents.values() for element in root.iter(etree.Element))
 
 
@@ -132,7 +139,7 @@ def has_patterns(documents: Documents) -> bool:
 
 
 def without_patterns(documents: Documents) -> None:
-    """Remove the patterns, which libxml2 would match by backtracking."""
+    """Remove all patterns, because libxml2 would match them by backtracking."""
     for root in documents.values():
         for element in list(root.iter(f"{XS}pattern")):
             element.getparent().remove(element)
@@ -165,7 +172,7 @@ def _check(documents: Documents) -> None:
 
 
 class _Sizes:
-    """The number of elements (or attributes) in each group and type when everything that it refers to is expanded."""
+    """Counts the elements and attributes of each group and type, with everything expanded to which it refers."""
 
     def __init__(self, nodes: list[Element]) -> None:
         self.named: dict[tuple[str, str], list[Element]] = {}
@@ -185,7 +192,7 @@ class _Sizes:
                 raise XsdError(f"the content of '{name}' has more than {MAX_PARTICLES} elements when it is expanded")
 
     def of(self, element: Element, level: int) -> int:
-        """Return the number of elements in an element."""
+        """Return the number of elements and attributes in a component; above `MAX_PARTICLES`, counting stops."""
         total = 0
         for part in _content(element):
             if part.tag in PARTICLES:
@@ -208,7 +215,7 @@ class _Sizes:
 
 
 def _content(element: Element) -> Iterator[Element]:
-    """Yield the particles of a content model and what it refers to, without what is inside its elements."""
+    """Yield the elements, attributes and references in a component, but not those inside its elements."""
     for part in element:
         if part.tag in COUNTED:
             yield part

@@ -1,8 +1,8 @@
-"""The columns of XML Schema simple types: cells from the text of a value with white space normalised.
+"""The columns of XML Schema simple types: they convert the text of a value, with white space normalised, to a cell.
 
-Rule: as everywhere, a cell is exact or null, and a value that is not exact goes to ``_rest`` as text. A dateTime
-without an offset is taken as UTC and also goes to ``_rest``; so does a date with an offset, which a date column cannot
-hold.
+Rule: a cell is exact or null, and a value without an exact cell goes to ``_rest`` as text. There are two exceptions,
+whose cell is not null although the text also goes to ``_rest``: a dateTime without an offset is read as UTC, and a date
+with an offset is stored without it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ INT_LIMITS = (-(2**63), 2**63 - 1)
 
 
 def whitespace_normalizer(type_: SimpleType) -> Callable[[str], str]:
-    """Return the function that normalises white space for a type."""
+    """Return the function that normalises white space as a type requires."""
     rule = type_.white_space
     if rule == "preserve" or type_.name == f"{XS}anySimpleType":
         return str
@@ -193,7 +193,7 @@ def item_of(type_: SimpleType) -> SimpleType:
 
 
 def builtin_name(type_: SimpleType) -> str:
-    """Return the name of the nearest type of XML Schema itself that a type is derived from."""
+    """Return the name of the nearest built-in type that a type is derived from, without its namespace."""
     while type_ is not None and not str(type_.name or "").startswith(XS):
         type_ = type_.base_type
     return "" if type_ is None else str(type_.name).removeprefix(XS)

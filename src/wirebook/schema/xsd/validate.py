@@ -1,8 +1,9 @@
-"""Validates XML: with libxml2 if possible, otherwise with xmlschema.
+"""Validates XML with libxml2 if possible, otherwise with xmlschema.
 
-libxml2 supports XSD 1.0 and takes microseconds. xmlschema supports 1.1 and takes a hundred times as long; the column
-layout is also read from it. Neither checks patterns: they run on a linear-time engine (patterns.py). Readers check them
-beside libxml2, value by value, if all values with patterns are read; otherwise xmlschema validates everything.
+libxml2 supports XSD 1.0 and takes microseconds. xmlschema also supports XSD 1.1 and takes a hundred times as long; its
+compiled schema is also the source of the column layout. Patterns always run on a linear-time engine (patterns.py):
+libxml2 validates without patterns, and the readers check them, if they read every value that has patterns; otherwise
+xmlschema validates everything.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _STEP = re.compile(r"([^\[@]+)(?:\[([0-9]{1,9})\])?\Z")
 class XmlFault:
     """One violation of the schema.
 
-    Shape: `pointer` from the root element; `value` is its text; `rule` is what it violates.
+    Shape: `pointer` is the place, from the root element; `value` is the text there; `rule` is the violated rule.
     """
 
     pointer: str
@@ -44,7 +45,7 @@ class XmlFault:
 
 
 class CompiledSchemas:
-    """The documents of a schema, compiled by xmlschema. `new` says that they need XSD 1.1. Raises: XsdError"""
+    """The documents of a schema, compiled by xmlschema. `new` is set if they need XSD 1.1. Raises: XsdError"""
 
     def __init__(self, documents: Documents, version: str | None) -> None:
         with TemporaryDirectory(prefix="wirebook-xsd-", ignore_cleanup_errors=True) as folder:
@@ -75,7 +76,7 @@ def _write(documents: Documents, folder: Path) -> None:
 
 
 def fast_schema(documents: Documents) -> etree.XMLSchema | None:
-    """Return the documents, which must have no patterns, compiled by libxml2; None if it does not support them."""
+    """Compile documents without patterns with libxml2; return None if it does not support them."""
     with TemporaryDirectory(prefix="wirebook-xsd-", ignore_cleanup_errors=True) as folder:
         _write(documents, Path(folder))
         try:
@@ -86,7 +87,7 @@ def fast_schema(documents: Documents) -> etree.XMLSchema | None:
 
 @dataclass
 class ElementValidator:
-    """Finds what is wrong with an element: with libxml2 (`fast`) or with xmlschema (`model`)."""
+    """Validates elements with libxml2 (`fast`) or with xmlschema (`model`)."""
 
     model: Any
     fast: Any | None
@@ -94,17 +95,17 @@ class ElementValidator:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def is_fast(self, root: Element) -> bool:
-        """Whether libxml2 validates an element: not if it selects types itself and there are patterns."""
+        """Whether libxml2 validates an element: not one that uses `xsi:type` if the schema has patterns."""
         selects_type = self.patterns and any(TYPE in element.attrib for element in root.iter())
         return self.fast is not None and not selects_type
 
     def faults(self, root: Element) -> list[XmlFault]:
-        """Return at most 20 faults, in the order of the document."""
+        """Return at most 20 faults, in document order."""
         return self._by_libxml2(root) if self.is_fast(root) else self._by_xmlschema(root)
 
     def _by_libxml2(self, root: Element) -> list[XmlFault]:
         assert self.fast is not None
-        with self._lock:  # the schema has only one log of errors
+        with self._lock:  # the schema has a single error log
             try:
                 if self.fast.validate(root):
                     return []
@@ -115,14 +116,14 @@ class ElementValidator:
 
     def _by_xmlschema(self, root: Element) -> list[XmlFault]:
         try:
-            payload = xmlschema.XMLResource(root, allow="none", defuse="never")  # parsed already
+            payload = xmlschema.XMLResource(root, allow="none", defuse="never")  # already parsed
             return [_reason(error) for error in islice(self.model.iter_errors(payload), MAX_PROBLEMS)]
         except (xmlschema.XMLSchemaException, ValueError, TypeError, RecursionError, OverflowError) as error:
             return [XmlFault("", None, _message(error))]
 
 
 def _fault(root: Element, entry: Any) -> XmlFault:
-    """Return the fault of an entry in the log of libxml2, whose message names the attribute."""
+    """Return the fault of an entry in the error log of libxml2. Only its message names the attribute."""
     subject = _SUBJECT.match(entry.message)
     rule = entry.message[subject.end() :] if subject is not None else entry.message
     element = _at(root, entry.path or "")
@@ -132,10 +133,10 @@ def _fault(root: Element, entry: Any) -> XmlFault:
 
 
 def _at(root: Element, path: str) -> Element:
-    """Return the element at a path as libxml2 writes it.
+    """Return the element at a path in the notation of libxml2.
 
-    Names have the prefixes of the payload, which may mean something else on each level, or ``*`` in a default
-    namespace. Numbers count elements of the same name.
+    Names have the prefixes of the payload, which each level may bind differently, or are ``*`` in a default namespace.
+    Numbers count the elements of the same name.
     """
     element = root
     for step in path.split("/")[2:]:
@@ -168,7 +169,7 @@ def _text(element: Element) -> str | None:
 
 
 def pointer_of(element: Element, attribute: str | None = None) -> str:
-    """Return the pointer of an element, or of an attribute: names from the root, with a number if there are several."""
+    """Return the pointer of an element or attribute: local names from the root, with an index if a name is repeated."""
     steps: list[str | int] = [] if attribute is None else [attribute.rpartition("}")[2]]
     while (parent := element.getparent()) is not None:
         index = _sibling_index(element, parent)

@@ -1,8 +1,8 @@
 """Writes values as XML elements, with children in an order that the content model allows.
 
-Rule: names are those of the columns (`columns.names_of`); values are as `read` returns them or as JSON has them. Null
-is `xsi:nil` if the schema allows it and requires the element, else the element is omitted. XML text stands for mixed
-content and any type, and under ``<tag>`` for children without a column. The reader validates the result.
+Rule: members have the names of the columns (`columns.names_of`); values are as `read` returns them or plain JSON. Null
+becomes `xsi:nil` if the schema allows it and requires the element; otherwise the element is omitted. Mixed content,
+``xs:anyType``, and children without a column (under ``<tag>``) are given as XML text. The reader validates the result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Children = dict[str, list[Element]]
 
 
 class XmlWriter:
-    """Writes one value. What does not fit is in `problems`. `types` are those that a value may select (`xsi:type`)."""
+    """Writes one value and collects `problems`. `types` are the types that the value may select (`xsi:type`)."""
 
     def __init__(self, types: Any) -> None:
         self.types = types
@@ -38,7 +38,7 @@ class XmlWriter:
         self.names: dict[int, ElementNames] = {}
 
     def element(self, declared: XsdElement, value: Any, path: Path = ()) -> Element | None:
-        """Return the element of a value; None if there is a problem."""
+        """Return the element of a value; None if it is nested too deeply. Other problems are only in `problems`."""
         if len(path) > MAX_LEVELS:
             self._refuse("payload-too-deep", path, f"at most {MAX_LEVELS} levels", None)
             return None
@@ -63,7 +63,7 @@ class XmlWriter:
             self.problems.append(Problem(code, text, slot=slot, expected=expected, actual=preview(shown)))
 
     def _chosen(self, type_: XsdType, value: Any, element: Element, path: Path) -> XsdType:
-        """The type of an element: its own, or the one that the value chooses by `xsi:type`."""
+        """Return the type of an element: the declared type, or the one that the value selects with `xsi:type`."""
         type_name = next((value[key] for key in TYPE_NAMES if key in value), None) if isinstance(value, dict) else None
         if type_name is None:
             return type_
@@ -82,7 +82,7 @@ class XmlWriter:
     # -- text ---------------------------------------------------------------------------------------------------------
 
     def _text(self, element: Element, type_: XsdType, value: Any, path: Path, attribute: str | None = None) -> None:
-        """Write a value as the text of an element, or as one of its attributes."""
+        """Write a value as the text of an element or of one of its attributes."""
         text = as_text(type_, value)
         if text is None:
             name = type_.local_name or getattr(type_.base_type, "local_name", None) or "of the schema"
@@ -97,7 +97,7 @@ class XmlWriter:
             self._refuse("payload-invalid", path, "only characters that XML allows", text)
 
     def _whole(self, declared: XsdElement, text: str, path: Path) -> Element | None:
-        """Return an element that is given as XML text; None if the text is not XML."""
+        """Return the element that a value contains as XML text; None if the value is not XML."""
         if not text.lstrip().startswith("<"):
             return None
         element = self._parsed(text, path)
@@ -137,7 +137,7 @@ class XmlWriter:
         self._unknown(names, value, path)
         if children:
             element.extend(_in_order(type_.content, children))
-            element.extend(chain.from_iterable(children.values()))  # the reader reports superfluous children
+            element.extend(chain.from_iterable(children.values()))  # those left over; the reader reports them
 
     def _children(self, names: ElementNames, value: dict[str, Any], path: Path) -> Iterator[tuple[str, list[Element]]]:
         for tag, column in names.children.items():
@@ -179,9 +179,9 @@ class XmlWriter:
 
 
 def _in_order(group: Any, left: Children, *, again: bool = False) -> Iterator[Element]:
-    """Yield children in an order that a content model allows, removing each from `left`.
+    """Yield children in an order that the content model allows, and remove them from `left`.
 
-    `again` says that a surrounding group is repeated, so that one round need not use all children.
+    `again` is set if a surrounding group is repeated: then one round need not use all children.
     """
     needed = max(1, _rounds(group, left))
     rounds = needed if group.max_occurs is None else min(needed, group.max_occurs)
@@ -195,7 +195,7 @@ def _in_order(group: Any, left: Children, *, again: bool = False) -> Iterator[El
 
 
 def _rounds(group: Any, remaining: Children) -> int:
-    """Return how often a group must occur for all remaining children to have a place."""
+    """Return how often a group must occur to hold all remaining children."""
     if group.model == "choice":
         return sum(len(remaining.get(tag, ())) for tag in _tags(group))
     counts = [
@@ -209,11 +209,11 @@ def _rounds(group: Any, remaining: Children) -> int:
 
 
 def _sequence(group: Any, left: Children, rounds: int) -> Iterator[Element]:
-    """Yield the children of one round of a sequence, or all group. `rounds` are those that remain, with this one."""
+    """Yield the children of one round of a sequence or all group. `rounds` is the number left, including this one."""
     for particle in group:
         if hasattr(particle, "model"):
             yield from _in_order(particle, left, again=rounds > 1)
-        elif not hasattr(particle, "abstract"):  # a wildcard accepts what no element accepts
+        elif not hasattr(particle, "abstract"):  # a wildcard takes the tags of no element
             known = {tag for other in group.iter_elements() if hasattr(other, "abstract") for tag in _tags(other)}
             for tag in [tag for tag in left if tag not in known]:
                 yield from left.pop(tag)
@@ -233,7 +233,7 @@ def _taken(element: XsdElement, left: Children, rounds: int) -> Iterator[Element
 
 
 def _choice(group: Any, left: Children, *, again: bool) -> Iterator[Element]:
-    """Yield the children of the alternative that accepts most of the remaining tags."""
+    """Yield the children of the alternative that accepts the most remaining tags."""
     tags = {tag for tag, children in left.items() if children}
     best = max(group, key=lambda particle: len(tags & set(_tags(particle))), default=None)
     if best is None:

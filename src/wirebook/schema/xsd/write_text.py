@@ -19,7 +19,7 @@ FLOATS = frozenset(("float", "double"))
 
 
 def as_text(type_: SimpleType, value: Any) -> str | None:
-    """Return the text of a value; None if its class does not suit the type."""
+    """Return a value as the text of a simple type; None if the type has no text for the class of the value."""
     if type_.is_list():
         items = value if isinstance(value, list | tuple) else [value]
         texts = [as_text(item_of(type_), item) for item in items]
@@ -58,5 +58,5 @@ def _moment(value: datetime) -> str | None:
         return value.isoformat()
     try:
         return f"{value.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
-    except OverflowError:  # before the year 1, or after the year 9999, in UTC
+    except OverflowError:  # in UTC, before the year 1 or after the year 9999
         return None

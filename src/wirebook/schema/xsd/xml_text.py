@@ -1,6 +1,7 @@
-"""Parses XML that may be hostile: no DTD, no entities, nothing is fetched, limits on size and depth.
+"""Parses XML that may be hostile: no DTD, no entities, no network access.
 
-The limits of libxml2 also apply: 10 MB for one text, 256 levels, and the size of expanded entities.
+The limits of libxml2 apply: 10 MB for one text, 256 levels, and the size of expanded entities. Callers set lower limits
+(`is_deeper`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ _OWN = _ThreadParser()
 
 
 class XmlError(ValueError):
-    """Why a text cannot be parsed: `code` and `message` of the problem, `line` (from 1) and `column` if known."""
+    """A text cannot be parsed.
+
+    Shape: `code` and `message` of the problem; `line` (from 1) and `column`, 0 if unknown.
+    """
 
     def __init__(self, message: str, code: str = "payload-syntax", line: int = 0, column: int = 0) -> None:
         super().__init__(message)
@@ -47,7 +51,7 @@ class XmlError(ValueError):
 
 def parse_xml(text: bytes | str) -> Element:
     """Return the root element. Raises: XmlError (payload-syntax, payload-too-large, payload-too-deep)"""
-    if isinstance(text, str):  # the declaration is that of its former encoding
+    if isinstance(text, str):  # the declaration may name an encoding that a string no longer has
         text = _DECLARATION.sub("", text.removeprefix("\ufeff"), count=1).encode("utf-8", "surrogatepass")
     try:
         root = etree.fromstring(text, _OWN.parser)
@@ -70,7 +74,7 @@ def _refused(error: Exception) -> XmlError:
 
 
 def is_deeper(root: Element, levels: int) -> bool:
-    """Whether elements are nested more than so many levels deep."""
+    """Whether elements are nested more than `levels` levels deep."""
     level = [root]
     for _ in range(levels):
         level = list(chain.from_iterable(level))
@@ -85,7 +89,7 @@ def xml_of(element: Element) -> str:
 
 
 def to_bytes(root: Element) -> bytes:
-    """Return a document in UTF-8, with namespaces declared at the root, and without prefixes if all have the same."""
+    """Return a document in UTF-8. Namespaces are declared at the root; a single one becomes the default namespace."""
     namespaces = {etree.QName(element).namespace for element in root.iter()}
     default_namespace = next(iter(namespaces)) if len(namespaces) == 1 else None
     has_xsi = any(name.startswith(f"{{{XSI}}}") for element in root.iter() for name in element.attrib)
@@ -98,6 +102,6 @@ def to_bytes(root: Element) -> bytes:
 
 
 def _prefixes_in_values(root: Element) -> list[str]:
-    """Return the prefixes that are used in texts or attribute values, not only in names."""
+    """Return what may be a namespace prefix in a text or an attribute value, such as that of `xsi:type`."""
     texts = (text for element in root.iter() for text in (element.text, *element.attrib.values()) if text)
     return list({text.partition(":")[0].strip() for text in texts if ":" in text})
