@@ -157,7 +157,7 @@ class Containment:
             return True
         if any(self.holds(_with_value(case), not_, level) for not_ in case.nots):
             return True
-        parts: Iterator[Conjunction | None] = iter(())  # parts that every value has: if one is impossible, all are
+        parts: Iterator[Conjunction | None] = iter(())  # parts that every value has: if one cannot exist, no value can
         if case.type == "object":
             parts = map(case.member, sorted(case.required))
         elif case.type == "array":

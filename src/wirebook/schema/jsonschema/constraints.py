@@ -120,7 +120,7 @@ class _Place(NamedTuple):
 
 
 class _UnknownError(Exception):
-    """Whether a value is valid cannot be decided by columns."""
+    """Columns cannot decide whether a value is valid."""
 
 
 def constraints_of(root: str, resolver: Resolver, layout: ColumnLayout, *, combines: bool) -> ObjectConstraint | None:

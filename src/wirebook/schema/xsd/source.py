@@ -60,7 +60,6 @@ def documents_of(source: SchemaSource) -> Documents:
 
     In the documents, every schemaLocation is replaced by such a name.
 
-
     Raises: XsdError
     """
     documents: Documents = {}

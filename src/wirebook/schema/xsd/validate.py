@@ -1,7 +1,7 @@
 """Validates XML with libxml2 if possible, otherwise with xmlschema.
 
-libxml2 supports XSD 1.0 and takes microseconds. xmlschema also supports XSD 1.1 and takes a hundred times as long; its
-compiled schema is also the source of the column layout. Patterns always run on a linear-time engine (patterns.py):
+libxml2 supports XSD 1.0 and takes microseconds. xmlschema supports XSD 1.0 and 1.1 and takes a hundred times as long;
+the column layout is derived from its compiled schema. Patterns always run on a linear-time engine (patterns.py):
 libxml2 validates without patterns, and the readers check them, if they read every value that has patterns; otherwise
 xmlschema validates everything.
 """
@@ -76,7 +76,7 @@ def _write(documents: Documents, folder: Path) -> None:
 
 
 def fast_schema(documents: Documents) -> etree.XMLSchema | None:
-    """Compile documents without patterns with libxml2; return None if it does not support them."""
+    """Return the documents compiled by libxml2; None if it does not support them. They must contain no patterns."""
     with TemporaryDirectory(prefix="wirebook-xsd-", ignore_cleanup_errors=True) as folder:
         _write(documents, Path(folder))
         try:
