@@ -41,7 +41,7 @@ TYPES = {number: name.removeprefix("TYPE_").lower() for name, number in F.Type.i
 def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
     """Return why bytes of a message of `old` cannot always be parsed with `new`. Both must be valid schemas.
 
-    Raises: TooComplexError, ProtocError
+    Raises: ProtocError, MissingImportsError, TooComplexError
     """
     before, after = (_ProtobufFile(*lenient_files(source)) for source in (old, new))
     return list(_MessageComparison(before, after, Steps()).incompatibilities())

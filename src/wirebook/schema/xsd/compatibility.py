@@ -42,7 +42,7 @@ MODEL_STEPS = 10_000
 def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
     """Return why some documents of `old` are not valid against `new`. Both must be valid schemas.
 
-    Raises: XsdError, TooComplexError
+    Raises: XsdError, MissingImportsError, TooComplexError
     """
     return list(_XsdComparison(lenient_model(old), lenient_model(new), Steps()).incompatibilities())
 
