@@ -79,7 +79,11 @@ def test_c_att_02_name_and_value_have_4096_bytes_at_most(defaults_registry: Clie
     assert reply.error == (400, "invalid_attribute", SUBJECTS[path])
     assert reply.json["args"]["name"] == "xstr"
     assert defaults_registry.get(path).json["xstr"] == most
-    assert defaults_registry.patch(path, {"xstr": "\U0001f600" * 1024}).error == (400, "invalid_attribute", SUBJECTS[path])
+    assert defaults_registry.patch(path, {"xstr": "\U0001f600" * 1024}).error == (
+        400,
+        "invalid_attribute",
+        SUBJECTS[path],
+    )
     assert defaults_registry.patch(path, {"labels": {"k": "v" * 4096}}).status == 200
     assert defaults_registry.patch(path, {"labels": {"k": "v" * 4097}}).json["args"]["name"] == "labels.k"
     assert defaults_registry.patch(path, {"xdef": 10**4091}).status == 200

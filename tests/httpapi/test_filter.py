@@ -112,7 +112,7 @@ def test_quoted_names_may_contain_quotes_operators_and_commas(registry: Client) 
     members = {"it's": "x", 'a"b': "x", "a]=b": "x", "a,b<c": "x", "[1]": "x"}
     assert registry.put("/dirs/d/datas/a", {"xany": members}).status == 201
     registry.put("/dirs/d/datas/b", {"xany": {"a": "x"}})
-    for name in ("[\"it's\"]", "['a\"b']", "['a]=b']", "['a,b<c']", "['[1]']"):
+    for name in ('["it\'s"]', "['a\"b']", "['a]=b']", "['a,b<c']", "['[1]']"):
         filter_ = f"xany{name}=x"
         assert matching_ids(registry, filter_) == "a", filter_
         assert matching_ids(registry, f"dataid=a, {filter_},xany{name}") == "a", filter_
