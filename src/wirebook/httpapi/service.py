@@ -1,8 +1,8 @@
-"""The service: runs each request in a transaction, on the thread that suits it, and turns every error into a response.
+"""The service: runs each request in a transaction, on a suitable thread, and turns every error into a response.
 
-`respond` is the way of a request from the event loop: a small read is answered from the response cache (SQLite) or by
-the read batcher (PostgreSQL), a write by the commit queue, everything else in a worker thread. Each of them ends in
-`handle`, and that in `routes.dispatch`.
+`respond` is the entry point on the event loop. It answers a small read from the response cache (SQLite) or by the read
+batcher (PostgreSQL), runs a write in the commit queue, and everything else in a worker thread. Every request passes
+through `handle` and `routes.dispatch`.
 
 Spec: core/http.md#http-api-patterns; core/http.md#error-processing; docs/decisions/0104-request-threads.md.
 """
@@ -50,10 +50,10 @@ from wirebook.storage.streaming import TooSlow
 
 LOG: Final = logging.getLogger("wirebook.registry")
 MAX_CONFLICTS: Final = 5
-"""Write conflicts after which a write fails."""
+"""Number of write conflicts after which a write fails."""
 
 MAX_EXPORTS: Final = 2
-"""Exports that are rendered at the same time; others wait."""
+"""Maximum number of exports that are rendered at the same time; others wait."""
 
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
@@ -80,7 +80,11 @@ class Service:
     # -- on the event loop --------------------------------------------------------------------------------------------
 
     async def respond(self, request: ApiRequest, write_seconds: float) -> ApiResponse:
-        """The response to a request. A write that is not begun within `write_seconds` is rejected: server_busy."""
+        """Return the response to a request.
+
+        A write that is not begun within `write_seconds` is rejected with server_busy. Imports and retries of a write
+        wait without this limit.
+        """
         if response := self.read_cached(request, asyncio.get_running_loop().call_soon):
             return response
         if reading := self.read_batched(request):
@@ -94,20 +98,25 @@ class Service:
         return await run_in_threadpool(self.handle, request, first_attempt=first_attempt)
 
     def read_cached(self, request: ApiRequest, call_soon: ScheduleEnd) -> ApiResponse | None:
-        """On SQLite: the response to a cacheable read, else None. Handing such a read to a thread would take longer
-        than answering it. Call it in one thread only; `call_soon` schedules a call after the reads that are due now."""
+        """Return the response to a cacheable read of SQLite, else None.
+
+        The read is answered on the calling thread, because handing it to another thread takes longer. Call this on one
+        thread only. `call_soon` schedules a call after the reads that are due now.
+        """
         if not self.database.is_sqlite or not self._is_cacheable(request):
             return None
         return self.response_cache.respond(request, call_soon)
 
     def read_batched(self, request: ApiRequest) -> Future[ApiResponse] | None:
-        """On PostgreSQL: the response to a cacheable read, which shares a snapshot with other reads; else None."""
+        """Return the future response to a cacheable read of PostgreSQL, which shares a snapshot with other reads, else
+        None."""
         if not self._read_batcher or not self._is_cacheable(request):
             return None
         return self._read_batcher.submit(request, "/".join(request.path.removesuffix(DETAILS).split("/")[:5]))
 
     def _is_cacheable(self, request: ApiRequest) -> bool:
-        """Whether a request reads one Resource, meta or Version, without flags and without its document."""
+        """Return whether a request reads one Resource, meta or Version, without its document, query parameters or
+        If-Match."""
         parts = request.path.split("/")
         if request.method not in ("GET", "HEAD") or request.query or not 5 <= len(parts) <= 7:
             return False
@@ -129,8 +138,11 @@ class Service:
         *,
         first_attempt: Future[ApiResponse] | None = None,
     ) -> ApiResponse:
-        """The response to a request, also if it fails. `begin_read` begins the transaction of a read; `first_attempt`
-        is that of a write which is in the commit queue already."""
+        """Return the response to a request, also if the request fails.
+
+        `begin_read` begins the transaction of a read; None begins a new one. `first_attempt` is the attempt of a write
+        that is already in the commit queue.
+        """
         try:
             if request.method == "HEAD":
                 request = replace(request, method="GET")
@@ -162,7 +174,7 @@ class Service:
             log_failure(LOG, "the database cannot be read", request.method, request.path, failure)
             error = refused("data_retrieval_error", request.path)
         except Exception as failure:
-            is_full = isinstance(failure, OSError) and failure.errno in NO_SPACE  # of the disk for large responses
+            is_full = isinstance(failure, OSError) and failure.errno in NO_SPACE  # for the spool of a large response
             log_failure(LOG, "the request failed", request.method, request.path, failure)
             error = refused("insufficient_storage" if is_full else "server_error", request.path)
         return add_root_link(error_response(error), request.base)
@@ -175,9 +187,10 @@ class Service:
         return dispatch(RequestContext(request, session, self.settings.load(session), self.context))
 
     def _write(self, request: ApiRequest, attempt: Future[ApiResponse] | None) -> ApiResponse:
-        """Run a write until it is committed: again after a write conflict, and after an include was fetched.
+        """Run a write until it is committed. A write is retried after a write conflict, and after fetching an include.
 
-        Raises: Refused (server_busy after too many conflicts), Unavailable, Unwritable, TooSlow
+        Raises: Refused (server_busy after too many conflicts, or if the first attempt was not begun in time),
+            Unavailable, Unwritable, TooSlow
         """
         if request.includes is None:
             request.includes = FetchedIncludes(self.context.fetch)
@@ -201,7 +214,7 @@ class Service:
         raise refused("server_busy", request.path)
 
     def _export(self, request: ApiRequest) -> ApiResponse:
-        """The export. A large one is sent while it is rendered."""
+        """Return the export. A large export is sent while it is rendered."""
         spool = BodySpool()
         request = replace(request, spool=spool)
 
@@ -214,13 +227,16 @@ class Service:
         return ApiResponse(200, spool, {"Content-Type": JSON}) if spool.wait_for_start() else rendering.result()
 
     def write(self, work: Callable[[Session], T]) -> T:
-        """Run `work` in a write transaction and return its result. Raises: what it raises; WriteConflict"""
+        """Run `work` in a write transaction and return its result.
+
+        Raises: what `work` raises; Unavailable, Unwritable, WriteConflict, TooSlow
+        """
         return self.commit_queue.submit(work).result()
 
     # -- state ------------------------------------------------------------------------------------------------------
 
     def is_ready(self) -> bool:
-        """Whether the database can be read and, as far as is known without a write, written."""
+        """Return whether the database can be read and written. Only during an outage of writes does it test a write."""
         try:
             with self.database.reading() as session:
                 self.settings.load(session)
@@ -236,7 +252,7 @@ class Service:
         return True
 
     def has_group_type(self, plural: str) -> bool:
-        """Whether the model has this Group type, by the settings that are cached."""
+        """Return whether the model has this Group type, according to the cached settings."""
         return self.settings.last is not None and plural in self.settings.last.model.groups
 
 
@@ -245,7 +261,7 @@ def _is_import(request: ApiRequest) -> bool:
 
 
 def _end_export(spool: BodySpool, rendering: Future[ApiResponse]) -> None:
-    """Tell the reader of the spool that the export is complete, or that it failed."""
+    """Mark the spool of an export as complete or failed, and log a failure if a part of the export was sent."""
     error = None if rendering.cancelled() else rendering.exception()
     if spool.size and error and not isinstance(error, BrokenBody):
         LOG.error("an export failed after it was partly sent\n%s", format_stack(error))
@@ -253,7 +269,7 @@ def _end_export(spool: BodySpool, rendering: Future[ApiResponse]) -> None:
 
 
 async def _succeeds(attempt: Future[ApiResponse], seconds: float) -> bool:
-    """Wait for a queued write. Returns whether it succeeded. If it is not begun within `seconds`, it is cancelled."""
+    """Wait for a queued write and return whether it succeeded. Cancel it if it is not begun within `seconds`."""
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
 

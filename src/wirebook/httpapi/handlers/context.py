@@ -1,4 +1,4 @@
-"""What handlers get: the request, its transaction, the settings of the registry, and the services of the server."""
+"""The context of handlers: the request, its transaction, the settings of the registry, and services of the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wirebook.storage.session import Session
 MIB: Final = 1 << 20
 
 Groups = Mapping[str, Mapping[str, Any]]
-"""Groups by type and id, as a POST to the Registry has them."""
+"""Groups by type and id, as in the body of a POST to the Registry."""
 
 FitToModel = Callable[[Model], tuple[Groups, tuple[Problem, ...]]]
 """Converts a parsed catalogue to the Groups that a registry with a model accepts, and reports every change."""
@@ -43,8 +43,8 @@ DEFAULT_LIMITS: Final = ResponseLimits()
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
-    """What handlers need besides the registry: the clock, new ids, document validation, the formats on offer, fetching
-    of model includes, parsing of imports (None: imports are not supported) and limits."""
+    """Services for handlers: the clock, new ids, document validation, the formats that it supports, fetching of model
+    includes, parsing of imports (None: imports are not supported), and limits."""
 
     now: Callable[[], str]
     new_id: Callable[[], str]

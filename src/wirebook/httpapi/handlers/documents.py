@@ -17,13 +17,13 @@ from wirebook.httpapi.http.messages import ApiResponse
 
 SAFE: Final = "!#$%&'()*+,/:;=?@[]~"
 REDIRECT_SCHEMES: Final = frozenset({"", "http", "https", "urn"})
-"""Schemes to which a client is redirected. Others could make it run or read local content."""
+"""URL schemes that a client is redirected to. Others could make it run scripts or read local content."""
 
 
 def document_response(
     context: ReadContext, target: RequestTarget, owner: ResourceRow, version: VersionRow | None, *, is_default: bool
 ) -> ApiResponse:
-    """The document of a Resource or a Version; empty for a cross-reference without a target (no `version`).
+    """Return the document of a Resource or a Version; empty for a cross-reference without a target (no `version`).
 
     `owner` is the row of the Resource.
     """
@@ -56,7 +56,7 @@ def document_response(
 
 
 def _redirect(url: str, headers: dict[str, str]) -> ApiResponse:
-    """The response for a document that is stored elsewhere."""
+    """Return the redirect to a document that is stored elsewhere, without a Location if its URL is not safe."""
     try:
         is_safe = urlsplit(url).scheme in REDIRECT_SCHEMES
     except ValueError:

@@ -1,4 +1,4 @@
-"""Handlers of the paths of entities and collections, where the model decides what a path addresses.
+"""Handlers for the paths of entities and collections. The model determines what such a path addresses.
 
 Spec: core/http.md#registry-http-apis.
 """
@@ -16,7 +16,7 @@ from wirebook.httpapi.http.preconditions import IF_NONE_MATCH
 
 
 def get_entity(context: RequestContext, target: RequestTarget, flags: Flags) -> ApiResponse:
-    """GET of an entity or a collection."""
+    """Handle GET of an entity or a collection."""
     request = context.request
     reading = ReadContext(
         context.session,
@@ -31,5 +31,5 @@ def get_entity(context: RequestContext, target: RequestTarget, flags: Flags) -> 
 
 
 def write_entity(context: RequestContext, target: RequestTarget, flags: Flags) -> ApiResponse:
-    """PUT, PATCH, POST or DELETE of an entity or a collection."""
+    """Handle PUT, PATCH, POST or DELETE of an entity or a collection."""
     return RegistryWriter.for_request(context).write_entity(context.request, target, flags)

@@ -21,8 +21,12 @@ from wirebook.problems.xregistry import refused
 
 
 def read_target(context: ReadContext, target: RequestTarget, *, with_etag: bool = False) -> ApiResponse:
-    """The entity or collection at `target`. `with_etag`: with the ETag, if it is known without rendering; the response
-    is 304 if the client has that ETag. Raises: not_found, cannot_doc_xref, bad_request, too_large"""
+    """Return the response with the entity or collection at `target`.
+
+    `with_etag`: set the ETag if it is known without rendering, and return 304 if the client has it.
+
+    Raises: not_found, cannot_doc_xref, bad_request, too_large
+    """
     if target.kind == "registry":
         return _read_registry(context)
     if target.kind == "group":

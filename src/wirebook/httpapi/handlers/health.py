@@ -17,13 +17,13 @@ from wirebook.httpapi.http.messages import RETRY_AFTER, ApiRequest, ApiResponse,
 from wirebook.storage.database import Database
 
 READY_SECONDS: Final = 3
-"""Time within which the database of a ready server answers."""
+"""Seconds within which the database of a ready server answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """The running server: its database, whether that can be read and written, its metrics, and the event that is set
-    when the server stops."""
+    """The running server: its database, a check that the database can be read and written, its metrics, and an event
+    that is set when the server stops."""
 
     database: Database
     is_ready: Callable[[], bool]
@@ -32,12 +32,12 @@ class ServerState:
 
 
 async def get_liveness(_: ServerState, __: ApiRequest) -> ApiResponse:
-    """Always 200: the process accepts requests."""
+    """Return 200: the process accepts requests."""
     return text_response(200, "ok\n")
 
 
 async def get_readiness(server: ServerState, _: ApiRequest) -> ApiResponse:
-    """200 if the database can be read and written, else 503; also 503 while the server stops."""
+    """Return 200 if the database can be read and written, else 503. Also return 503 while the server stops."""
     is_ready = False
     if not server.stopping.is_set():
         try:
@@ -52,5 +52,5 @@ async def get_readiness(server: ServerState, _: ApiRequest) -> ApiResponse:
 
 
 async def get_metrics(server: ServerState, _: ApiRequest) -> ApiResponse:
-    """The metrics in the text format of Prometheus."""
+    """Return the metrics in the text format of Prometheus."""
     return ApiResponse(200, server.metrics.text(), {"Content-Type": CONTENT_TYPE})

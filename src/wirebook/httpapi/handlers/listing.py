@@ -1,4 +1,4 @@
-"""Collections as responses: all entities, one page, or what a filter selects; ordered by id, or sorted.
+"""Responses with collections: all entities, one page, or those that a filter selects, in the order of ids or sorted.
 
 Spec: core/http.md#pagination; core/spec.md#sort-flag; core/spec.md#filter-flag.
 """
@@ -42,7 +42,7 @@ class CollectionListing:
         self._owner_key = self._owner_keys[-1] if self._owner_keys else 0
 
     def response(self) -> ApiResponse:
-        """The response to a GET: the requested page, with links to others. Raises: bad_request, too_large"""
+        """Return the response to a GET: the requested page, with links to others. Raises: bad_request, too_large"""
         context = self._context
         window = PageWindow()
         if context.settings.capabilities["pagination"]:
@@ -59,7 +59,7 @@ class CollectionListing:
         return response
 
     def render_members(self, ids: Iterable[str]) -> Iterator[str]:
-        """The entities of the collection with these ids, in the requested order, as pieces of JSON."""
+        """Return the entities of the collection with these ids, in the requested order, as pieces of JSON."""
         filtered, listed = self._filter(), tuple(ids)
         sort = self._context.flags.sort
         if sort is None:
@@ -74,7 +74,7 @@ class CollectionListing:
         yield "}"
 
     def _filter(self) -> FilterResult | None:
-        """What the filter flag selects of the collection; None without a filter."""
+        """Return what the filter flag selects of the collection; None without a filter."""
         context = self._context
         if context.flags.filter is None:
             return None
@@ -88,8 +88,8 @@ class CollectionListing:
     def _page_scope(
         self, window: PageWindow, filtered: FilterResult | None
     ) -> tuple[dict[str, Any], SortPosition | None]:
-        """The entities of the page, as members of a `ReadScope`; and the position after which the next page starts, if
-        there is one."""
+        """Return the entities of the page, as members of a `ReadScope`, and the position after which the next page
+        starts; None for the last page."""
         sort = self._context.flags.sort
         if sort is None and window.limit is None:
             return {}, None

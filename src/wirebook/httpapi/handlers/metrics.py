@@ -1,4 +1,4 @@
-"""Metrics of a server, for Prometheus. A route is a path pattern, so that no metric contains an id.
+"""Metrics of a server, for Prometheus. Routes are path patterns, so that no label contains an id.
 
 Spec: docs/registry.md#watching-a-server.
 """
@@ -14,7 +14,7 @@ from prometheus_client.process_collector import ProcessCollector
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 OTHER: Final = "other"
-"""The label of unknown methods and routes: a client must not be able to create labels."""
+"""Label value for unknown methods and routes, so that clients cannot create new ones."""
 
 BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 """Upper bounds of the histograms, in seconds."""
@@ -55,13 +55,13 @@ class Metrics:
         return self._requests.labels(method, route, status), self._request_seconds.labels(method, route)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
+        """Record a request that was answered, and its duration."""
         count, histogram = self._labelled(method if method in METHODS else OTHER, route, status)
         count.inc()
         histogram.observe(seconds)
 
     def transaction(self, kind: str, seconds: float) -> None:
-        """Count a transaction of kind ``read`` or ``write``."""
+        """Record the duration of a transaction of kind ``read`` or ``write``."""
         self._transactions[kind].observe(seconds)
 
     def delivery(self, outcome: str) -> None:
@@ -69,5 +69,5 @@ class Metrics:
         self._deliveries[outcome].inc()
 
     def text(self) -> bytes:
-        """All metrics in the text format of Prometheus."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self._registry)

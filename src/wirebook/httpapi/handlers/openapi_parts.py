@@ -60,27 +60,27 @@ IMPORTED: Final[Json] = {
 
 
 def json_content(schema: Json) -> Json:
-    """The content of a JSON body."""
+    """Return the `content` of a JSON body."""
     return {"application/json": {"schema": schema}}
 
 
 def request_body(content: Json, *, required: bool = True) -> Json:
-    """The description of a request body."""
+    """Return a Request Body Object."""
     return {"required": required, "content": content}
 
 
 def response(description: str, content: Json | None = None) -> Json:
-    """The description of a response."""
+    """Return a Response Object."""
     return {"description": description} | ({"content": content} if content else {})
 
 
 def problem_response(description: str) -> Json:
-    """The description of an error response."""
+    """Return the Response Object of an error."""
     return response(description, json_content(reference("problem")))
 
 
 def error_responses(*, has_body: bool) -> Json:
-    """The error responses of an operation, by status. `has_body`: the request has a body."""
+    """Return the error responses of an operation, by status. `has_body`: the request may have a body."""
     names = {"412": "failed", "4XX": "problem", "503": "unavailable", "507": "full", "5XX": "problem"}
     if has_body:
         names |= {"413": "too_large", "415": "unsupported"}
@@ -94,7 +94,7 @@ PRECONDITIONS: Final = {
 
 
 def precondition_components() -> Json:
-    """The headers If-Match and If-None-Match, as components."""
+    """Return the headers If-Match and If-None-Match as components."""
     return {
         name: {
             "name": name,
@@ -107,12 +107,12 @@ def precondition_components() -> Json:
 
 
 def precondition_parameters() -> list[Json]:
-    """References to the headers If-Match and If-None-Match."""
+    """Return references to the headers If-Match and If-None-Match."""
     return [{"$ref": f"#/components/parameters/{name}"} for name in PRECONDITIONS]
 
 
 def shared_responses() -> Json:
-    """The responses that several operations have, as components."""
+    """Return the responses that several operations share, as components."""
     location = {"Location": {"schema": {"type": "string", "format": "uri-reference"}}}
     return {
         "problem": problem_response("The request was rejected; the body explains why."),
@@ -170,7 +170,7 @@ LIMIT: Final[Json] = {
 
 
 def flag_parameters(capabilities: Mapping[str, Any]) -> Json:
-    """The flags that the registry supports, as components."""
+    """Return the flags that the registry supports as components, with `limit` if it supports pagination."""
     flags = {name: _flag(name, capabilities) for name in capabilities["flags"]}
     return flags | ({"limit": LIMIT} if capabilities["pagination"] else {})
 
@@ -187,7 +187,7 @@ def _flag(name: str, capabilities: Mapping[str, Any]) -> Json:
 
 
 def document_headers(attributes: Mapping[str, Any]) -> list[Json]:
-    """The attributes that a client may send as headers with a document."""
+    """Return the attributes that a client may send as headers with a document."""
     return [
         {"name": f"xRegistry-{name}", "in": "header", "schema": {"type": "string"}}
         for name, attribute in attributes.items()
@@ -222,11 +222,11 @@ TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "/.wirebook/metrics": ("Metrics in the text format of Prometheus.", "text/plain"),
     "/.wirebook/events": ("Changes of the registry, as server-sent events.", "text/event-stream"),
 }
-"""Paths that return text: a description and the media type."""
+"""Paths that return text, with their description and media type."""
 
 
 def fixed_paths(methods: Mapping[str, Sequence[str]]) -> Json:
-    """The paths that the model does not define. `methods` has the methods of the paths that return JSON."""
+    """Return the paths that the model does not define. `methods` has the methods of the paths that return JSON."""
     paths = {path: {method.lower(): _json_operation(path, method) for method in methods[path]} for path in methods}
     return paths | {path: {"get": _text_operation(path)} for path in TEXTS}
 

@@ -1,4 +1,4 @@
-"""The read context: what rendering entities, documents and collections shares, for one response in one transaction."""
+"""The read context: what the rendering of entities, documents and collections shares in one response."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from wirebook.storage.session import Session
 
 @dataclass(slots=True)
 class ReadContext:
-    """The inputs of one response.
+    """The inputs of one response, which is rendered in one transaction.
 
     Shape: `base` is the URL of the Registry; `query` has the parameters of a GET; `root` is the target of the whole
-    response, where that is more than the target that is rendered; `if_none_match` is that header of the request; a
-    large body is written to `spool`, if there is one.
+    response if it combines several rendered targets; `if_none_match` is that header of the request; `spool` receives a
+    large body.
     """
 
     session: Session
@@ -42,15 +42,18 @@ class ReadContext:
     spool: BodySpool | None = None
 
     def json_response(self, target: RequestTarget, pieces: Iterable[str]) -> ApiResponse:
-        """The response about `target` with the pieces as its body. Raises: too_large, TooSlow"""
+        """Return the response for `target` with the pieces as its body. Raises: too_large, TooSlow"""
         body = render_body(pieces, target.path, self.limits.response, self.spool)
         return ApiResponse(200, body, {"Content-Type": JSON})
 
     def view(
         self, target: RequestTarget, key: int = 0, filtered: FilterResult | None = None, **scope: Any
     ) -> EntityRenderer:
-        """How entities below a target are rendered, and where their rows come from. `key` is the row of the target,
-        `filtered` what its filter selects; `scope` has further members of a `ReadScope`."""
+        """Return the renderer for a target and the entities below it, with the source of their rows.
+
+        `key` is the row key of the target, `filtered` what its filter selects; `scope` has further members of a
+        `ReadScope`.
+        """
         root = self.root or target
         rows = ReadScope(target, key, documents=self._has_inlined_documents(), filter_result=filtered, **scope)
         return EntityRenderer(
@@ -80,8 +83,10 @@ class ReadContext:
         meta: Callable[[], Members] = dict,
         within: tuple[int, ...] = (),
     ) -> FilterResult | None:
-        """What the filter flag selects of an entity and below it; None without a filter. `within` has the keys of its
-        Group and its Resource. Raises: not_found, if nothing is selected"""
+        """Return what the filter flag selects of an entity and below it; None without a filter.
+
+        `within` has the row keys of its Group and its Resource. Raises: not_found, if nothing is selected
+        """
         if self.flags.filter is None:
             return None
         evaluation = FilterEvaluation(self.flags.filter, level_of(target), within[-1] if within else 0)
@@ -92,17 +97,17 @@ class ReadContext:
         return evaluation.result
 
     def check_document_view(self, target: RequestTarget, row: ResourceRow) -> None:
-        """Raises: cannot_doc_xref"""
+        """Reject the document view of a cross-reference. Raises: cannot_doc_xref"""
         if self.flags.doc and row.xref:
             raise refused("cannot_doc_xref", target.resource_xid)
 
     def shows_document(self, target: RequestTarget) -> bool:
-        """Whether the response to a single entity contains its document."""
+        """Return whether the response to a single entity contains its document."""
         type_ = target.type
         return type_ is not None and type_.hasdocument and (target.is_document or type_.singular in self.flags.inline)
 
     def find_group(self, target: RequestTarget) -> GroupRow:
-        """The row of the Group of a target. Raises: not_found"""
+        """Return the row of the Group of a target. Raises: not_found"""
         assert target.group_type
         row = self.session.group(target.group_type.plural, target.group)
         if row is None:
@@ -110,7 +115,7 @@ class ReadContext:
         return row
 
     def find_resource(self, target: RequestTarget) -> ResourceRow:
-        """The row of the Resource of a target.
+        """Return the row of the Resource of a target.
 
         Raises: not_found, about the requested entity; for a collection of Versions about its Group or its Resource
         """

@@ -18,43 +18,46 @@ from wirebook.httpapi.http.messages import ApiResponse, json_response
 
 
 def get_capabilities(context: RequestContext) -> ApiResponse:
-    """The current capabilities."""
+    """Return the current capabilities."""
     return json_response(context.settings.capabilities)
 
 
 def put_capabilities(context: RequestContext) -> ApiResponse:
-    """PUT or PATCH of the capabilities."""
+    """Handle PUT or PATCH of the capabilities."""
     return RegistryWriter.for_request(context).put_capabilities(context.request)
 
 
 def get_offered_capabilities(context: RequestContext) -> ApiResponse:
-    """The values that each capability may have."""
+    """Return the values that each capability may have."""
     return json_response(offered_capabilities(context.server.offer))
 
 
 def get_model(context: RequestContext) -> ApiResponse:
-    """The full model."""
+    """Return the full model."""
     return json_response(context.settings.model.full)
 
 
 def get_modelsource(context: RequestContext) -> ApiResponse:
-    """The model as it was written."""
+    """Return the model as it was written."""
     return json_response(context.settings.modelsource)
 
 
 def put_modelsource(context: RequestContext) -> ApiResponse:
-    """PUT of the model."""
+    """Handle PUT of the model."""
     return RegistryWriter.for_request(context).put_modelsource(context.request)
 
 
 def get_registries(context: RequestContext) -> ApiResponse:
-    """The URLs of the registries on this host. Spec: core/http.md#registry-discovery"""
+    """Return the URLs of the registries on this host. Spec: core/http.md#registry-discovery"""
     return json_response({"registries": [context.request.base]})
 
 
 def export(context: RequestContext) -> ApiResponse:
-    """The Registry in document view with everything inlined: of any size, and also if the registry does not offer the
-    flags `doc` and `inline`. An `inline` in the request counts where the registry offers it."""
+    """Return the Registry in document view with everything inlined, without a size limit.
+
+    This works even if the registry does not support the flags `doc` and `inline`. Flags in the request take precedence
+    if the registry supports them.
+    """
     request, settings = context.request, context.settings
     supported = settings.capabilities["flags"]
     query = {

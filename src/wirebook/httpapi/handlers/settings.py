@@ -21,29 +21,29 @@ class Settings:
     modelsource: Mapping[str, Any]
 
     def is_available(self, name: str) -> bool:
-        """Whether the capability `available` lists a name, such as ``export``."""
+        """Return whether the capability `available` lists a name, such as ``export``."""
         return name in self.capabilities["available"]
 
     def is_mutable(self, name: str) -> bool:
-        """Whether the capability `available` allows writes of data such as ``entities`` or ``modelsource``."""
+        """Return whether the capability `available` allows writes of data such as ``entities`` or ``modelsource``."""
         return bool(self.capabilities["available"].get(name, {}).get("mutable"))
 
 
 class SettingsCache:
-    """Keeps the settings until their revision changes. Each transaction compares the revision."""
+    """Caches the settings until their revision changes. Each transaction compares the revision."""
 
     def __init__(self) -> None:
         self.last: Settings | None = None
 
     def load(self, session: Session) -> Settings:
-        """The settings in a transaction."""
+        """Return the settings in a transaction."""
         if self.last is None or self.last.revision != session.revision():
             self.last = read_settings(session)
         return self.last
 
 
 def read_settings(session: Session) -> Settings:
-    """The settings in a transaction, bypassing the cache: a write may change them and still be rolled back."""
+    """Return the settings in a transaction without caching them: a write may change them and still be rolled back."""
     stored = session.settings()
     model = compile_model(stored.full, stored.homes)
     return Settings(stored.revision, model, stored.homes, stored.capabilities, stored.modelsource)

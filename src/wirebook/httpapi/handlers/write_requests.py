@@ -1,4 +1,4 @@
-"""Reads what a write sends: its members, its document and the flags that apply before it.
+"""Parses write requests: the members, the document and the flags that apply before the write.
 
 Spec: core/http.md#creating-or-updating-entities; core/http.md#request-flags--query-parameters.
 """
@@ -18,11 +18,11 @@ from wirebook.httpapi.http.messages import ApiRequest, read_json
 from wirebook.problems.xregistry import Refused, refused
 
 SETTINGS: Final = ("capabilities", "modelsource")
-"""Members of a Registry that change how the rest of the request is read."""
+"""Members of a Registry that change how the rest of the request is interpreted."""
 
 
 def parse_write(request: ApiRequest, target: RequestTarget, flags: Flags) -> WriteRequest:
-    """The write that a request asks for, from its body or its headers.
+    """Return the write that a request describes in its body or its headers.
 
     Raises: missing_body, parsing_data, bad_flag, extra_xregistry_header, header_error, extra_xref_attribute
     """
@@ -46,7 +46,7 @@ def parse_write(request: ApiRequest, target: RequestTarget, flags: Flags) -> Wri
 
 
 def _deleted(request: ApiRequest, target: RequestTarget, flags: Flags) -> Mapping[str, Any] | None:
-    """The entities of a collection that a DELETE lists, or all of them. Raises: parsing_data, bad_flag"""
+    """Return the entities of a collection that a DELETE lists, else `ALL`. Raises: parsing_data, bad_flag"""
     if target.is_collection and request.body:
         return listed_map(read_json(request), request.path)
     if target.is_collection and flags.epoch is not None:
@@ -58,17 +58,17 @@ def _deleted(request: ApiRequest, target: RequestTarget, flags: Flags) -> Mappin
 
 
 def changes_settings(target: RequestTarget, method: str, value: Any) -> bool:
-    """Whether a write of the Registry has capabilities or a model in its body."""
+    """Return whether a request writes the Registry with capabilities or a model in its body."""
     if target.kind != "registry" or method not in ("PUT", "PATCH") or not isinstance(value, Mapping):
         return False
     return any(name in value for name in SETTINGS)
 
 
 def flags_before_write(request: ApiRequest, target: RequestTarget) -> Query:
-    """The query parameters to parse before a request is processed.
+    """Return the query parameters to parse before a request is processed.
 
-    All of them, unless the request changes the model or the capabilities: the other flags are then parsed with the new
-    ones, by `RegistryWriter.write_entity`.
+    These are all parameters, unless the request changes the model or the capabilities: then only `ignore` is parsed
+    before, and `RegistryWriter.write_entity` parses the others by the new model and capabilities.
     """
     if not request.query or target.kind != "registry" or request.method not in ("PATCH", "PUT"):
         return request.query
@@ -82,5 +82,5 @@ def flags_before_write(request: ApiRequest, target: RequestTarget) -> Query:
 
 
 def flags_after_write(request: ApiRequest) -> Query:
-    """The query parameters that `flags_before_write` leaves out."""
+    """Return the query parameters that `flags_before_write` leaves out if the request changes the settings."""
     return {name: values for name, values in request.query.items() if name != "ignore"}
