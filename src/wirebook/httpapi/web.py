@@ -1,4 +1,4 @@
-"""The web server around the application: uvicorn, with limits for slow clients and a stop that finishes requests."""
+"""The web server of the application: uvicorn with limits for slow clients and an orderly stop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD: Final = 64 * 1024
-"""Size limit of the request line and the headers, in bytes. The rest of the same read is accepted beyond it."""
+"""Size limit of the request line and the headers, in bytes. It is checked after each read, so a head that ends in the
+same read may be larger."""
 
 HEAD_TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -27,30 +28,30 @@ ABSOLUTE_TARGET: Final = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
 DISCARD_BYTES: Final = 64 * 1024 * 1024
 DISCARD_SECONDS: Final = 10
 DISCARD_IDLE_SECONDS: Final = 1
-"""How much of a rejected body is read, for how long, and how long the client may pause."""
+"""How much of a rejected body is read (bytes), for how long, and how long the client may pause (seconds)."""
 
 BODY_COMPLETE: Final = "wirebook.body_complete"
-"""In the state of an ASGI scope: the whole request was received."""
+"""Key in the state of an ASGI scope: the whole request was received."""
 
 AUTHORITY: Final = "wirebook.authority"
-"""In the state of an ASGI scope: host and port of a request target in absolute form."""
+"""Key in the state of an ASGI scope: host and port of a request target in absolute form."""
 
 
 def authority_of(scope: Scope) -> str | None:
-    """Host and port of the request target, if it is in absolute form: they replace the Host header (RFC 9112#3.2.2)."""
+    """Return the host and port of a request target in absolute form, which replace the Host header (RFC 9112#3.2.2)."""
     authority: str | None = scope.get("state", {}).get(AUTHORITY)
     return authority
 
 
 def is_body_complete(scope: Scope) -> bool:
-    """Whether the whole request was received, so that reading its body does not wait."""
+    """Return whether the whole request was received, so that reading its body does not wait."""
     return BODY_COMPLETE in scope.get("state", {})
 
 
 async def send_before_close(scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
     """Send the body of a response after which the connection is closed.
 
-    What is left of the request is read and dropped first: a socket that is closed with unread bytes resets the
+    The rest of the request is read and dropped before the close: closing a socket with unread bytes resets the
     connection, and the client loses the response (RFC 9112#9.6).
     """
     await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -67,8 +68,9 @@ async def send_before_close(scope: Scope, receive: Receive, send: Send, body: by
 class ClientConnection(HttpToolsProtocol):
     """A connection that is closed if a request head is slow or too large, or if the client does not read the response.
 
-    `head_since` is the time at which an incomplete head began, `full_since` the time since which the client has not
-    read; both are None otherwise. `method` is a method that httptools does not know (see `data_received`).
+    `head_since` is the time since which a request head is awaited or incomplete, `full_since` the time since which the
+    client has not read; both are None otherwise. `method` is a method that httptools does not know (see
+    `data_received`).
     """
 
     head_since: float | None = None
@@ -88,7 +90,7 @@ class ClientConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Start the request.
 
-        uvicorn expects a path in `self.url`, and fails for an absolute form without one (`GET http://host HTTP/1.1`).
+        uvicorn expects a path in `self.url` and fails for an absolute form without a path (`GET http://host HTTP/1.1`).
         Servers must accept that form (RFC 9112#3.2.2), so the authority is moved from the URL to the scope.
         """
         self.head_since = None
@@ -109,9 +111,12 @@ class ClientConnection(HttpToolsProtocol):
         self.scope["state"][BODY_COMPLETE] = True
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes. httptools rejects methods that it does not know with a plain 400, where xRegistry requires 405
-        (core/http.md#http-api-patterns), and it has no option for that. So an unknown method is parsed as TRACE, and
-        `on_headers_complete` restores it."""
+        """Parse bytes.
+
+        httptools rejects unknown methods with a plain 400, where xRegistry requires 405
+        (core/http.md#http-api-patterns), and it has no option to change that. So an unknown method is parsed as TRACE,
+        and `on_headers_complete` restores it.
+        """
         match = METHOD.match(data) if self.is_between_requests else None
         if match and match[1] not in PARSED_METHODS:
             self.method, data = match[1].decode(), b"TRACE" + data[match.end(1) :]
@@ -146,9 +151,10 @@ class ClientConnection(HttpToolsProtocol):
 class WebServer(uvicorn.Server):
     """A uvicorn server.
 
-    It calls `on_ready` when it listens, and `on_stop` on a signal to stop, before it waits for open requests.
-    Units: seconds. `grace_seconds` limits that wait, `head_seconds` the head of a request, and `reader_seconds` how
-    long a client may leave a response unread.
+    It calls `on_ready` when it listens, and `on_stop` after a signal to stop, before it waits for open requests.
+
+    Units: seconds. `grace_seconds` limits that wait, `head_seconds` the time for the head of a request, and
+    `reader_seconds` how long a client may leave a response unread.
     """
 
     def __init__(
@@ -194,8 +200,11 @@ class WebServer(uvicorn.Server):
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop the server. After the stop, uvicorn raises the signals again that its own handler has seen, which would
-        kill the process; SIGTERM is an orderly stop with exit code 0, so only Ctrl-C is passed on to it."""
+        """Stop the server on a signal.
+
+        After the stop, uvicorn raises the signals again that its own handler received, which would kill the process.
+        SIGTERM is an orderly stop with exit code 0, so only Ctrl-C is passed on to uvicorn.
+        """
         if sig == signal.SIGTERM:
             self.should_exit = True
         else:

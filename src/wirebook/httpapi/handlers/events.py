@@ -1,6 +1,6 @@
 """The event stream: changes of the registry as server-sent events, from any position that is still kept.
 
-Starlette has no server-sent events, so the stream is rendered here.
+Starlette does not support server-sent events, so the stream is rendered here.
 
 Spec: core/events.md; docs/registry.md#events.
 """
@@ -27,10 +27,10 @@ from wirebook.storage.outages import Unavailable
 
 EVENTS_PATH: Final = "/.wirebook/events"
 BATCH: Final = 50
-"""Outbox entries that are read at once. Each has the events of one request, and may be large."""
+"""Outbox entries per read. Each has the events of one request, and may be large."""
 
 POLL_SECONDS: Final = 0.5
-"""Time between two polls for new events."""
+"""Seconds between two polls for new events."""
 
 LAST_EVENT_ID: Final = "last-event-id"
 EVENT_ID: Final = re.compile(r"(?P<number>[0-9]{1,18})(?:-(?P<event>[0-9]{1,9}))?")
@@ -53,7 +53,7 @@ class EventPosition(NamedTuple):
 
 
 async def stream_events(server: ServerState, request: ApiRequest) -> ApiResponse:
-    """GET of the event stream: it ends when the client disconnects or the server stops.
+    """Handle GET of the event stream, which ends when the client disconnects or the server stops.
 
     Raises: bad_request, database_unavailable
     """
@@ -77,7 +77,7 @@ async def _event_chunks(server: ServerState, position: EventPosition, base: str)
 
 
 def start_position(database: Database, last_event_id: str | None) -> EventPosition:
-    """The position after the last event that a client received; without one, after the newest event.
+    """Return the position after the last event that a client received; without one, after the newest event.
 
     Raises: bad_request, if the id is not valid or its events are no longer kept
     """
@@ -99,7 +99,7 @@ def start_position(database: Database, last_event_id: str | None) -> EventPositi
 
 
 def next_events(database: Database, position: EventPosition, base: str) -> tuple[EventPosition, str]:
-    """The next events in the format of server-sent events, and the position after them."""
+    """Return the position after the next events, and these events in the format of server-sent events."""
     pieces: list[str] = []
     for after, event in read_events(database, position, base):
         pieces.append(f"id: {after}\nevent: cloudevent\ndata: {json.dumps(event, ensure_ascii=False)}\n\n")
@@ -110,8 +110,8 @@ def next_events(database: Database, position: EventPosition, base: str) -> tuple
 def read_events(
     database: Database, position: EventPosition, base: str
 ) -> Iterator[tuple[EventPosition, Mapping[str, Any]]]:
-    """The events after a position, up to a batch of entries, each with the position after it. `base` is the URL of the
-    Registry."""
+    """Yield the events of the next outbox entries after a position, up to a batch of entries, each with the position
+    after it. `base` is the URL of the Registry."""
     with database.reading() as session:
         rows = session.outbox.after(position.number if position.is_whole else position.number - 1, BATCH)
     for number, time, correlation, body in rows:
@@ -122,7 +122,7 @@ def read_events(
 
 
 def _timestamp(key: str) -> str:
-    """The timestamp of which `instant_key` made a key."""
+    """Return the timestamp from which `instant_key` made a key."""
     whole, _, digits = key.partition(".")
     digits = digits.rstrip("0")
     text = f"{whole}{'.' if digits else ''}{digits}Z"

@@ -1,7 +1,7 @@
 """Imports: a catalogue of any dialect is written as a whole or not at all.
 
-The document is parsed before the transaction begins, and converted to the model of the registry inside of it. With the
-query parameter `dryrun` the transaction is rolled back.
+The document is parsed before the transaction begins, and converted to the model of the registry in the transaction.
+With the query parameter `dryrun`, the transaction is rolled back.
 
 Spec: docs/registry.md#importing.
 """
@@ -20,11 +20,11 @@ from wirebook.problems.xregistry import refused
 IMPORT_PATH: Final = "/.wirebook/import"
 DRY_RUN: Final = "dryrun"
 MAX_PROBLEMS: Final = 10
-"""Problems of a document that an error lists."""
+"""Maximum number of problems of a document that an error lists."""
 
 
 class DryRun(Exception):
-    """Rolls back the transaction of a dry run. `response` is the response of the import."""
+    """Raised to roll back the transaction of a dry run. `response` is the response to the import."""
 
     def __init__(self, response: ApiResponse) -> None:
         self.response = response
@@ -32,7 +32,7 @@ class DryRun(Exception):
 
 
 def parse_catalogue(request: ApiRequest, read: ReadCatalogue) -> FitToModel:
-    """The catalogue in the body of a request. Raises: missing_body, parsing_data"""
+    """Return the catalogue in the body of a request. Raises: missing_body, parsing_data"""
     if not request.body:
         raise refused("missing_body", request.path)
     try:

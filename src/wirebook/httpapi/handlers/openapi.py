@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of a registry: its paths, methods, flags and bodies, from its model and its routes.
+"""The OpenAPI 3.1 document of a registry: paths, methods, flags and bodies, derived from its model and its routes.
 
 Spec: docs/registry.md#openapi; core/http.md#http-api-patterns.
 """
@@ -43,8 +43,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ModelPath:
-    """A path that the model defines. `kind` is that of a `RequestTarget`. `details`: the path ends in ``$details``, so
-    its body is metadata and not a document."""
+    """A path that the model defines.
+
+    `kind` is that of a `RequestTarget`. `details`: the path ends in ``$details``, so its body is metadata, not a
+    document.
+    """
 
     kind: str
     path: str
@@ -80,7 +83,7 @@ BELOW: Final = ("meta", "versions", "version")
 
 
 def model_paths(model: Model) -> Iterator[ModelPath]:
-    """Every path that the model defines."""
+    """Yield every path that the model defines."""
     yield ModelPath("registry", "/")
     for group in model.groups.values():
         yield ModelPath("groups", f"/{group.plural}", (), group)
@@ -103,14 +106,14 @@ def _resource_routes(base: str, ids: tuple[str, ...], group: GroupType, type_: R
 
 
 def _with_id(path: str, ids: tuple[str, ...], name: str) -> tuple[str, tuple[str, ...]]:
-    """The path of an entity in a collection. A parameter name that is in use gets a number: two types may have the same
-    name."""
+    """Return the path of an entity in a collection, and its parameters. A parameter name that is in use gets a number,
+    because two types may have the same name."""
     name = name if name not in ids else f"{name}{len(ids) + 1}"
     return f"{path}/{{{name}}}", (*ids, name)
 
 
 def _with_details(route: ModelPath) -> Iterator[ModelPath]:
-    """A path and, if it addresses a document, the path of its metadata."""
+    """Yield a path and, if it addresses a document, the path of its metadata."""
     yield route
     if route.is_document:
         yield ModelPath(route.kind, route.path + DETAILS, route.parameters, route.group, route.type, details=True)
@@ -126,8 +129,8 @@ def openapi(
     base: str,
     fixed: Mapping[str, Sequence[str]],
 ) -> Json:
-    """The document for the registry at `base`. Shape: `fixed` has the methods of the paths that the model does not
-    define."""
+    """Return the OpenAPI document for the registry at `base`. Shape: `fixed` has the methods of the paths that the
+    model does not define."""
     operations = _Operations(model, capabilities)
     paths = {route.path: operations.path(route) for route in model_paths(model)} | fixed_paths(fixed)
     capability = {"capabilities": object_schema(offered_capabilities(offer))}
@@ -149,7 +152,7 @@ def openapi(
 
 
 def _entities(model: Model, specversions: Sequence[str]) -> dict[str, Json]:
-    """The schemas of entities, with the names of attributes in responses for older versions of xRegistry."""
+    """Return the schemas of entities, including the attribute names in responses for older versions of xRegistry."""
     schemas = entity_schemas(model.full)
     for group, type_ in model.resource_types():
         for name in (f"{group.plural}.{type_.plural}", f"{group.plural}.{type_.plural}.versions"):
@@ -170,7 +173,7 @@ class _Operations:
     capabilities: Mapping[str, Any]
 
     def path(self, route: ModelPath) -> Json:
-        """The operations of a path."""
+        """Return the operations of a path."""
         ids = {"type": "string", "pattern": ecma(IDENTIFIER)}
         named = [{"name": name, "in": "path", "required": True, "schema": ids} for name in route.parameters]
         methods = [method for method in METHODS[route.kind] if method != "PATCH" or not route.is_document]
@@ -212,7 +215,7 @@ class _Operations:
         return request_body(json_content(self._content(route, method)))
 
     def _content(self, route: ModelPath, method: str) -> Json:
-        """The JSON that a request contains, and most responses as well."""
+        """Return the schema of the JSON in a request, which most responses share."""
         if route.kind in COLLECTIONS:
             return map_of(route.schema)
         if method == "POST" and route.kind == "resource":
@@ -225,7 +228,7 @@ class _Operations:
         return self._complete(route, route.schema) if method == "PUT" else reference(route.schema)
 
     def _complete(self, route: ModelPath, name: str) -> Json:
-        """The schema of an entity with the attributes that a client must send."""
+        """Return the schema of an entity that requires the attributes that a client must send."""
         required = required_in_requests(self._attributes(route))
         return {"allOf": [reference(name), {"required": required}]} if required else reference(name)
 
@@ -257,7 +260,7 @@ WRITTEN: Final = ("resource", "meta", "versions", "version")
 
 
 def _applies(flag: str, route: ModelPath, method: str) -> bool:
-    """Whether a flag has an effect on an operation."""
+    """Return whether a flag has an effect on an operation."""
     is_read = method == "GET"
     if flag == "epoch":
         return method == "DELETE" and route.kind not in COLLECTIONS

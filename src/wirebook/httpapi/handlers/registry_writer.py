@@ -1,6 +1,7 @@
 """Writes: entities, collections, capabilities and the model, each request in one transaction.
 
-A write is loaded, decided (`wirebook.core.entities.decide`), stored and rendered. If any step fails, nothing changes.
+A write loads the entities that it affects, decides what changes (`wirebook.core.entities.decide`), stores the changes
+and renders the response. If any step fails, nothing changes.
 
 Spec: core/http.md#creating-or-updating-entities; core/http.md#updating-the-model.
 """
@@ -39,7 +40,7 @@ from wirebook.storage.session import Session, StoredSettings
 from wirebook.storage.store import OutboxEntry
 
 CORRELATION: Final = "xRegistry-xregcorrelationid"
-"""The header with the id that the change events of a request have in common."""
+"""Response header with the correlation id that the change events of a request share."""
 
 
 @dataclass(slots=True)
@@ -56,14 +57,14 @@ class RegistryWriter:
 
     @classmethod
     def for_request(cls, context: RequestContext) -> RegistryWriter:
-        """The writer for a request."""
+        """Return the writer for a request."""
         fetch = context.request.includes or context.server.fetch
         return cls(context.session, context.settings, context.server, fetch)
 
     # -- entities ---------------------------------------------------------------------------------------------------
 
     def write_entity(self, request: ApiRequest, target: RequestTarget, flags: Flags) -> ApiResponse:
-        """PUT, PATCH, POST or DELETE of an entity or a collection."""
+        """Handle PUT, PATCH, POST or DELETE of an entity or a collection."""
         write = parse_write(request, target, flags)
         changes, result = self._decide(write, flags, request.path)
         if changes_settings(target, request.method, write.metadata):
@@ -78,13 +79,13 @@ class RegistryWriter:
         return response
 
     def import_groups(self, groups: Groups, path: str) -> list[Change]:
-        """Write imported Groups like a POST to the Registry, ignoring their epochs. Returns the changes."""
+        """Write imported Groups like a POST to the Registry, ignoring their epochs, and return the changes."""
         write = WriteRequest("POST", RequestTarget("registry", path), groups)
         changes, _ = self._decide(write, Flags(Inline(), ignore=frozenset({"epoch"})), path)
         return self._store(changes)[0]
 
     def set_lock(self, target: RequestTarget, *, is_on: bool) -> bool:
-        """Make the Resource of a meta read-only for clients, or writable. Returns False if nothing changes."""
+        """Make the Resource of a meta read-only for clients, or writable. Return False if nothing changes."""
         snapshot = self.session.load(affected_entities("PATCH", target, {}, self.settings.model), self.settings.model)
         changes = ChangeSet(snapshot, self.server.now(), target.path)
         was_changed = set_lock(changes, target, is_on=is_on)
@@ -92,7 +93,7 @@ class RegistryWriter:
         return was_changed
 
     def _decide(self, write: WriteRequest, flags: Flags, path: str) -> tuple[ChangeSet, WriteResult]:
-        """Load the entities that a write affects and decide what changes, starting with the settings it contains."""
+        """Load the entities that a write affects and decide what changes. Settings in the write are written first."""
         affected = affected_entities(write.method, write.target, write.metadata, self.settings.model)
         snapshot = self.session.load(affected, self.settings.model)
         changes, compliance = ChangeSet(snapshot, self.server.now(), path, flags.ignore), None
@@ -102,22 +103,24 @@ class RegistryWriter:
         return changes, decide(changes, write, self._validator(), check_written)
 
     def _store(self, changes: ChangeSet) -> tuple[list[Change], str | None]:
-        """Store the changes and their events. Returns the changes and the correlation id of the events."""
+        """Store the changes and their events. Return the changes and the correlation id of the events, if any."""
         events = changes_of(changes, model=self._has_new_model, capabilities=self._new_capabilities)
         events += self._model_changes
         entry = OutboxEntry(changes.now, self.server.new_id(), pack(events)) if events else None
         self.session.store(changes, entry)
         return events, entry.correlation if entry else None
 
-    # -- settings inside of a write of the Registry -----------------------------------------------------------------
+    # -- settings in a write of the Registry ------------------------------------------------------------------------
 
     def _write_settings(
         self, changes: ChangeSet, write: WriteRequest, flags: Flags
     ) -> tuple[ChangeSet, Compliance | None]:
         """Write the capabilities and then the model of a Registry, before everything else in the request.
 
-        A request may write what was mutable before it. Returns the change set for the rest of the request and, if the
-        model changes, the checks for the entities that the rest writes. Raises: not_available, model_error
+        The settings before the request determine what it may write. Return the change set for the rest of the request
+        and, if the model changes, the checks for the entities that the rest writes.
+
+        Raises: not_available, model_error
         """
         value = write.metadata
         names = [name for name in SETTINGS if name in value and name not in flags.ignore]
@@ -139,7 +142,7 @@ class RegistryWriter:
         return changes, compliance
 
     def _change_capabilities(self, value: Any, *, is_patch: bool) -> None:
-        """Change the capabilities; a null restores those of a new registry."""
+        """Change the capabilities; None restores those of a new registry."""
         current, offer = self.settings.capabilities, self.server.offer
         if value is None:
             new = initial_capabilities(offer)
@@ -151,8 +154,8 @@ class RegistryWriter:
         )
 
     def _change_model(self, source: Any, changes: ChangeSet, written: AffectedEntities | None = None) -> Compliance:
-        """Change the model and check all entities against it, except those that the request writes anyway. A null is a
-        model without types."""
+        """Change the model and check all entities against it, except those that the request writes anyway (`written`).
+        A `source` of None is a model without types."""
         source = {} if source is None else source
         read = read_model(source, self.fetch, tuple(self.settings.capabilities["versionmodes"]))
         new = preserve_homes(changes.model, read)
@@ -173,7 +176,7 @@ class RegistryWriter:
         self.settings = read_settings(self.session)
 
     def _parse_flags(self, query: Query, target: RequestTarget, method: str) -> Flags:
-        """The flags of a request, by the model and the capabilities after it."""
+        """Return the flags of a request, parsed by the current model and capabilities, which it may have changed."""
         return parse_flags(query, target, method, self.settings.model, self.settings.capabilities)
 
     def _validator(self) -> EnabledValidator:
@@ -182,7 +185,7 @@ class RegistryWriter:
     # -- settings on their own paths --------------------------------------------------------------------------------
 
     def put_capabilities(self, request: ApiRequest) -> ApiResponse:
-        """PUT or PATCH of /capabilities."""
+        """Handle PUT or PATCH of /capabilities."""
         value = read_json(request)
         changes = self._registry_changes(request.path)
         self._change_capabilities({} if value is None else value, is_patch=request.method == "PATCH")
@@ -191,7 +194,7 @@ class RegistryWriter:
         return self._settings_response(changes, self.settings.capabilities)
 
     def reset_capabilities(self) -> tuple[str, ...]:
-        """Restore the capabilities of a new registry. Returns the names of the capabilities that change."""
+        """Restore the capabilities of a new registry. Return the names of the capabilities that change."""
         changes = self._registry_changes("/capabilities")
         self._change_capabilities(None, is_patch=False)
         self._check_version_modes()
@@ -200,7 +203,7 @@ class RegistryWriter:
         return self._new_capabilities or ()
 
     def put_modelsource(self, request: ApiRequest) -> ApiResponse:
-        """PUT of /modelsource."""
+        """Handle PUT of /modelsource."""
         value = read_json(request)
         changes = self._registry_changes(request.path)
         self._change_model(value, changes)
@@ -208,11 +211,11 @@ class RegistryWriter:
         return self._settings_response(changes, self.settings.modelsource)
 
     def _registry_changes(self, path: str) -> ChangeSet:
-        """A change set with the Registry alone."""
+        """Return a change set with the Registry alone."""
         return ChangeSet(self.session.load(AffectedEntities(), self.settings.model), self.server.now(), path)
 
     def _settings_response(self, changes: ChangeSet, value: Any) -> ApiResponse:
-        """Store the change set, with a new epoch of the Registry, and render the new settings."""
+        """Store the change set with a new epoch of the Registry, and return the response with the new settings."""
         changes.registry.mark_updated(changes.now)
         correlation = self._store(changes)[1]
         response = ApiResponse(200, format_json(value).encode(), {"Content-Type": JSON})
@@ -224,7 +227,7 @@ class RegistryWriter:
     def render_result(
         self, request: ApiRequest, target: RequestTarget, flags: Flags, result: WriteResult
     ) -> ApiResponse:
-        """The response to a write: the entity as a GET returns it, or the written entities of a collection."""
+        """Return the response to a write: the entity as a GET returns it, or the written entities of a collection."""
         context = ReadContext(self.session, self.settings, request.base, flags, limits=self.server.limits)
         if result.ids is not None:
             return self._render_collection(context, target, result.ids)
@@ -239,12 +242,13 @@ class RegistryWriter:
         return response
 
     def _url(self, request: ApiRequest, target: RequestTarget, xid: str) -> str:
-        """The URL of a Resource or a Version: that of its metadata if the request addresses the metadata."""
+        """Return the URL of a Resource or a Version, or that of its metadata if the request addresses the metadata."""
         has_details = target.type is not None and target.type.hasdocument and target.kind in ("resource", "version")
         return f"{request.base}{xid}{DETAILS if has_details and target.details else ''}"
 
     def _render_collection(self, context: ReadContext, target: RequestTarget, ids: Any) -> ApiResponse:
-        """The written entities of a collection, or of several collections of the target (`ids` by plural name)."""
+        """Return the written entities of the target collection, or of several collections in the target (`ids` by
+        plural name)."""
         if not isinstance(ids, Mapping):
             return context.json_response(target, CollectionListing(context, target).render_members(ids))
         context.root = target

@@ -32,8 +32,8 @@ class Caller:
     """The part of a request that access depends on.
 
     Shape: `headers` has the first header of each name, in lower case; `hosts` has all Host headers; `authority` is the
-    host and port of a request target in absolute form; `peer` is the IP address. `is_probe`: the request is for the
-    health of the server, which is independent of the host.
+    host and port of a request target in absolute form; `peer` is the IP address. `is_probe`: the request checks the
+    health of the server, so its host is not checked.
     """
 
     method: str
@@ -48,8 +48,11 @@ class Caller:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessPolicy:
-    """Who may send which request. `host` is the address that the server listens on, `prefix` its base path without a
-    trailing slash. The other fields are options of `wirebook serve`."""
+    """The rules for who may send which request.
+
+    `host` is the address that the server listens on, `prefix` its base path without a trailing slash. The other fields
+    are options of `wirebook serve`.
+    """
 
     host: str
     prefix: str
@@ -61,7 +64,7 @@ class AccessPolicy:
     read_only: bool
 
     def base_of(self, caller: Caller) -> str:
-        """The URL of the Registry for a caller, without a trailing slash. Raises: bad_host"""
+        """Return the URL of the Registry for a caller, without a trailing slash. Raises: bad_host"""
         if len(caller.hosts) > 1:
             raise Refused(Problem("bad_host", "The request has more than one Host header.", xid=caller.path))
         host = caller.authority if caller.authority is not None else "".join(caller.hosts)
@@ -97,7 +100,7 @@ class AccessPolicy:
         raise Refused(Problem("bad_host", message, xid=path, detail=detail))
 
     def check(self, caller: Caller, base: str) -> None:
-        """Check that a caller may use the method. `base` is its URL of the Registry.
+        """Check that a caller may use the method. `base` is the URL of the Registry for this caller.
 
         Raises: read_only_server, foreign_origin, unauthorized
         """
@@ -113,7 +116,8 @@ class AccessPolicy:
             raise refused("unauthorized", caller.path)
 
     def is_allowed_origin(self, origin: str, base: str) -> bool:
-        """Whether pages of `origin` may read responses and write: the origin of the registry, or one of the options."""
+        """Return whether pages of `origin` may read responses and write: it is that of the registry or in
+        `cors_origins`."""
         own = urlsplit(base)
         return origin.lower() == f"{own.scheme}://{own.netloc}".lower() or origin in self.cors_origins
 
@@ -133,7 +137,7 @@ class AccessPolicy:
 
 
 def _forwarded(headers: Mapping[str, str], scheme: str, host: str, prefix: str) -> tuple[str, str, str]:
-    """Scheme, host and prefix as the nearest proxy received them: from Forwarded, or else from X-Forwarded-*."""
+    """Return scheme, host and prefix as the nearest proxy received them, from Forwarded or else from X-Forwarded-*."""
     if forwarded := headers.get("forwarded"):
         last = forwarded.rpartition(",")[2]
         pairs = {name.lower(): quoted or bare for name, quoted, bare in FORWARDED_PAIR.findall(last)}
@@ -146,7 +150,7 @@ def _forwarded(headers: Mapping[str, str], scheme: str, host: str, prefix: str) 
 
 
 def _last(text: str | None) -> str:
-    """The last item of a list header: what the nearest proxy added."""
+    """Return the last item of a list header, which the nearest proxy added."""
     return (text or "").rpartition(",")[2].strip()
 
 

@@ -18,13 +18,13 @@ from wirebook.problems import Problem
 from wirebook.problems.xregistry import Refused, refused
 
 FRAMING_HEADERS: Final = ("content-length", "transfer-encoding")
-"""A request without either of them has no body. Spec: RFC 9112#6.3"""
+"""A request without any of these headers has no body. Spec: RFC 9112#6.3"""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """The limits of a request body: `size` in bytes, before and after decoding; `chunk_seconds` between two chunks and
-    `body_seconds` for the whole body."""
+    """The limits of a request body: `size` in bytes, both before and after decoding; `chunk_seconds` between two
+    chunks; `body_seconds` for the whole body."""
 
     size: int
     chunk_seconds: float
@@ -34,7 +34,7 @@ class BodyLimits:
 async def read_body(
     receive: Receive, headers: Sequence[tuple[str, str]], path: str, limits: BodyLimits, *, is_complete: bool
 ) -> bytes:
-    """The decoded body of a request. `is_complete`: the server has received all of it, so no time-out is needed.
+    """Return the decoded body of a request. `is_complete`: the server has received all of it, so no time-out is needed.
 
     Raises: request_timeout, body_too_large, unsupported_content_coding, parsing_data
     """
@@ -69,7 +69,7 @@ async def read_body(
 
 
 async def _receive_body(receive: Receive, limit: int, after_chunk: Callable[[], None] = lambda: None) -> bytes:
-    """The body as sent. `after_chunk` is called after each chunk except the last. Raises: BodyTooLarge"""
+    """Return the body as sent. `after_chunk` is called after each chunk except the last. Raises: BodyTooLarge"""
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -85,7 +85,7 @@ async def _receive_body(receive: Receive, limit: int, after_chunk: Callable[[], 
 
 
 async def _receive_slowly(receive: Receive, limits: BodyLimits) -> bytes:
-    """As `_receive_body`, with time-outs. Raises: BodyTooLarge, TimeoutError"""
+    """Do the same as `_receive_body`, with time-outs. Raises: BodyTooLarge, TimeoutError"""
     clock = asyncio.get_running_loop().time
     deadline = clock() + limits.body_seconds
     async with asyncio.timeout(min(limits.chunk_seconds, limits.body_seconds)) as timer:

@@ -1,6 +1,6 @@
-"""Content codings of request bodies: gzip and zstd are decoded, within the limit for bodies.
+"""Content codings of request bodies: decodes gzip and zstd within the size limit for bodies.
 
-Starlette decodes no request bodies, so this is ours.
+Starlette does not decode request bodies.
 
 Spec: RFC 9110#8.4; RFC 9110#15.5.16; RFC 9659; docs/registry.md#limits.
 """
@@ -16,16 +16,16 @@ from wirebook.problems.xregistry import refused
 SUPPORTED: Final = ("gzip", "zstd")
 ALIASES: Final = {"x-gzip": "gzip"}
 MAX_CODINGS: Final = 4
-"""Codings that one body may have. Each of them may take as long as the limit for bodies allows."""
+"""Maximum number of codings of one body. Decoding each of them may produce as many bytes as the limit for bodies."""
 
 GZIP_OUTPUT: Final = 1 << 20
-"""Bytes of gzip output that are decoded at once."""
+"""Maximum bytes of gzip output per decoding step."""
 
 ZSTD_INPUT: Final = 256
-"""Bytes of zstd input that are decoded at once: a block of 128 KiB can be encoded in 4 bytes."""
+"""Bytes of zstd input per decoding step. It is small, because 4 bytes can encode a block of 128 KiB."""
 
 ZSTD_WINDOW: Final = 8 << 20
-"""Bytes of memory that a zstd body may require. RFC 9659 sets this limit."""
+"""Maximum window size of a zstd body, in bytes, as RFC 9659 sets it."""
 
 
 class UnsupportedCoding(Exception):
@@ -37,7 +37,7 @@ class BodyTooLarge(Exception):
 
 
 def parse_codings(text: str) -> list[str]:
-    """The codings of a Content-Encoding, in the order in which they were applied. Raises: UnsupportedCoding"""
+    """Return the codings of a Content-Encoding, in the order in which they were applied. Raises: UnsupportedCoding"""
     names = [ALIASES.get(name, name) for item in text.split(",") if (name := item.strip(" \t").lower())]
     codings = [name for name in names if name != "identity"]
     if unknown := next((name for name in codings if name not in SUPPORTED), None):
@@ -48,7 +48,7 @@ def parse_codings(text: str) -> list[str]:
 
 
 def decode_body(body: bytes, codings: list[str], limit: int, path: str) -> bytes:
-    """The decoded body. No decoding step may produce more than `limit` bytes. `path` is the subject of errors.
+    """Return the decoded body. No coding may decode to more than `limit` bytes. `path` is the subject of errors.
 
     Raises: parsing_data, BodyTooLarge
     """

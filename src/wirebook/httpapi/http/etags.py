@@ -1,7 +1,7 @@
-"""ETags: they change whenever the bytes of a response change.
+"""ETags, which change whenever the bytes of a response change.
 
-The ETag of one entity without flags is made from the write numbers of its rows, so it is known before the entity is
-rendered. Any other response is hashed. The ETag of a compressed response has the suffix `-gzip`.
+The ETag of a Resource, meta or Version without flags is made from the revisions of its rows, so it is known before the
+entity is rendered. Any other response is hashed. The ETag of a compressed response has the suffix `-gzip`.
 
 Spec: RFC 9110#8.8.3; docs/decisions/0102-etags.md.
 """
@@ -20,12 +20,12 @@ ENTITY_TAG: Final = re.compile(r'(?:W/)?("[^"]*")')
 
 
 def etag_of_revisions(url: str, revisions: Iterable[int]) -> str:
-    """The ETag of the entity at `url`, whose representation depends on rows with these write numbers only."""
+    """Return the ETag of the entity at `url`, whose representation changes only with one of these revisions."""
     return _digest(f"{url} {'.'.join(map(str, revisions))}".encode())
 
 
 def etag_of_content(headers: Mapping[str, str], body: Body) -> str:
-    """The ETag of a rendered response, from its headers and its body."""
+    """Return the ETag of a rendered response, from its headers and its body."""
     head = "".join(f"{name}:{value}\n" for name, value in sorted(headers.items()))
     return _digest(head.encode(), *([body] if isinstance(body, bytes) else body))
 
@@ -38,12 +38,12 @@ def _digest(*chunks: bytes) -> str:
 
 
 def format_etag(etag: str, *, is_gzip: bool) -> str:
-    """The value of the header ETag."""
+    """Return the value of the header ETag."""
     return f'"{etag}{GZIP_SUFFIX if is_gzip else ""}"'
 
 
 def matching_etag(etag: str, if_none_match: str | None, *, accepts_any: bool = True) -> str | None:
-    """The value of the header ETag under which the client has the representation already; None if it does not have it.
+    """Return the ETag header under which the client already has the representation; None if it does not have it.
 
     `accepts_any`: the value `*` of If-None-Match matches every representation.
     """

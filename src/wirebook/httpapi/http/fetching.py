@@ -1,7 +1,7 @@
-"""Fetches the documents of other hosts that a model includes: from allowed hosts, within a size and a time limit.
+"""Fetches the documents that a model includes from other hosts, which must be allowed, within size and time limits.
 
-Only http and https are supported. Proxies and passwords of the environment are not used, and a redirect may lead only
-to an address that a model could include itself.
+Only http and https are supported. Proxies and passwords in the environment are ignored. A redirect must lead to an
+address that the model itself could include.
 
 Spec: core/model.md#includes-in-the-xregistry-model-data; docs/decisions/0099.
 """
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_BYTES: Final = 16 << 20
-"""Size limit of one document."""
+"""Size limit of one document, in bytes."""
 
 SECONDS: Final = 10.0
-"""Time limit for one document, redirects included."""
+"""Time limit for one document, including redirects."""
 
 MAX_REDIRECTS: Final = 5
 MAX_DOCUMENTS: Final = 20
-"""Documents that one model may include from other hosts."""
+"""Maximum number of documents that one model may include from other hosts."""
 
 MAX_DEPTH: Final = 100
 HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity"}
@@ -38,8 +38,8 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 class IncludeNotFetched(Exception):
-    """A model needs a document that was not fetched yet. It is fetched outside of any transaction, then the request is
-    processed again."""
+    """A model includes a document that has not been fetched. It is fetched outside of any transaction, then the request
+    is processed again."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -55,7 +55,7 @@ class IncludeFetcher:
     max_bytes: int = MAX_BYTES
 
     def __call__(self, address: str) -> Any:
-        """The JSON value at an address. Raises: ValueError with the reason"""
+        """Return the JSON value at an address. Raises: ValueError with the reason"""
         import httpx  # noqa: PLC0415 (most servers fetch nothing, and importing it takes long)
 
         try:
@@ -110,7 +110,7 @@ class FetchedIncludes:
         self._documents: dict[str, Any] = {}
 
     def __call__(self, address: str) -> Any:
-        """A document fetched before. Raises: IncludeNotFetched; ValueError, if fetching it failed"""
+        """Return a document that was fetched before. Raises: IncludeNotFetched; ValueError, if fetching it failed"""
         if address not in self._documents:
             raise IncludeNotFetched(address)
         if isinstance(document := self._documents[address], ValueError):
@@ -118,7 +118,7 @@ class FetchedIncludes:
         return document
 
     def fetch(self, address: str) -> None:
-        """Fetch a document, or remember why that failed."""
+        """Fetch a document and keep it, or the error if that fails."""
         try:
             if len(self._documents) == MAX_DOCUMENTS:
                 raise ValueError(f"the model includes more than {MAX_DOCUMENTS} documents")

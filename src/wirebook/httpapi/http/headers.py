@@ -1,4 +1,4 @@
-"""Attributes as HTTP headers, where the body is the document of a Resource.
+"""Attributes as HTTP headers, for requests and responses whose body is a document.
 
 Spec: core/http.md#serializing-resource-domain-specific-documents; core/http.md#http-header-values.
 """
@@ -21,24 +21,24 @@ CONTENT_TYPE: Final = "content-type"
 SAFE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
 NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 MAX_DIGITS: Final = 4000
-"""Characters of a number: Python parses numbers in more than linear time."""
+"""Maximum length of a number, because Python parses integers in more than linear time."""
 
 QUOTED_STRING: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 NO_HEADERS: Final = frozenset({"any", "array", "object"})
 """Types whose values are not sent as headers."""
 
 READ_ONLY_LEVEL: Final = RESOURCE_LEVEL - {"meta", "versions"}
-"""Attributes of the Resource that are read-only: they are ignored, so that a client can send back what it received."""
+"""Read-only attributes of a Resource. They are ignored, so that a client can send back the headers that it received."""
 
 
 def encode(text: str) -> str:
-    """A text as a header value: all characters except printable ASCII are percent-encoded, and so are blanks, double
-    quotes and percent signs."""
+    """Return a text as a header value. Blanks, double quotes, percent signs and all characters except printable ASCII
+    are percent-encoded."""
     return quote(text, safe=SAFE)
 
 
 def decode(text: str, name: str, path: str) -> str:
-    """The text of a header value, in which each character is a byte. Raises: header_error"""
+    """Return the text of a header value, in which each character stands for a byte. Raises: header_error"""
     if '"' in text:
         text = QUOTED_STRING.sub(lambda quoted: re.sub(r"\\(.)", r"\1", quoted[1]), text)
     try:
@@ -48,7 +48,7 @@ def decode(text: str, name: str, path: str) -> str:
 
 
 def format_headers(members: Mapping[str, Any], type_: ResourceType) -> Iterator[tuple[str, str]]:
-    """The scalar attributes of an entity as headers, and one header for each entry of its maps of scalars."""
+    """Yield a header for each scalar attribute of an entity, and for each entry of its maps of scalars."""
     for name, value in members.items():
         attribute = _definition(type_.attributes, name)
         if name == "contenttype" or (attribute and attribute.type in NO_HEADERS):
@@ -62,7 +62,7 @@ def format_headers(members: Mapping[str, Any], type_: ResourceType) -> Iterator[
 
 
 def _definition(attributes: Attributes, name: str) -> Attribute | None:
-    """The definition of an attribute: also one that depends on the value of another, or that of `*`."""
+    """Return the definition of an attribute, which may depend on the value of another (`ifvalues`), or that of `*`."""
     wildcard = None if name in RESOURCE_LEVEL else attributes.get("*")
     return next(_definitions(attributes, name), wildcard)
 
@@ -76,9 +76,10 @@ def _definitions(attributes: Attributes, name: str) -> Iterator[Attribute]:
 
 
 def parse_headers(headers: Sequence[tuple[str, str]], type_: ResourceType, path: str) -> dict[str, Any]:
-    """The attributes that a request carries as headers, converted to the types of the model.
+    """Return the attributes that a request has as headers, converted to the types of the model.
 
     `contenttype` is always included: a request without Content-Type erases it.
+
     Raises: extra_xregistry_header, header_error
     """
     content_types = [text for name, text in headers if name == CONTENT_TYPE]
@@ -139,7 +140,8 @@ def _is_complex(attribute: Attribute) -> bool:
 def _add_member(members: dict[str, Any], name: str, text: str, type_: ResourceType) -> None:
     """Add the value of a header to `members`. A map has one header for each key.
 
-    A text for a whole map beside headers for its keys stays a text, and the type check rejects it.
+    If a header gives a text for a whole map, the text is kept and headers for its keys are ignored. The type check
+    then rejects the text.
     """
     name, dot, key = name.partition(".")
     attribute = _definition(type_.attributes, name)
@@ -153,8 +155,8 @@ def _add_member(members: dict[str, Any], name: str, text: str, type_: ResourceTy
 
 
 def _parse_value(text: str, attribute: Attribute | None) -> Any:
-    """A text converted to the type of its attribute. A text that does not fit stays a text, and the type check rejects
-    it."""
+    """Return a text converted to the type of its attribute. A text that does not fit is returned unchanged, and the
+    type check rejects it."""
     if text == "null":
         return None
     type_ = attribute.type if attribute else "string"
@@ -166,7 +168,8 @@ def _parse_value(text: str, attribute: Attribute | None) -> Any:
 
 
 def _parse_number(text: str, *, is_whole: bool) -> Any:
-    """A number in JSON syntax, leading zeros allowed. Any other text, and a number out of range, stays a text."""
+    """Return the number of a text in JSON syntax, where leading zeros are allowed. Other texts, numbers out of range
+    and, with `is_whole`, fractions are returned as text."""
     if len(text) > MAX_DIGITS or not NUMBER.fullmatch(text):
         return text
     if text.lstrip("-").isdigit():

@@ -1,4 +1,4 @@
-"""Host names: which are loopback, and which an option such as `--allowed-host` allows.
+"""Host names: which of them are loopback, and which an option such as `--allowed-host` allows.
 
 Spec: RFC 9110#7.2; RFC 6761#6.3; docs/registry.md#hosts.
 """
@@ -25,12 +25,12 @@ class AllowedHost(NamedTuple):
         return host if self.port is None else f"{host}:{self.port}"
 
     def matches(self, host: str, port: int | None) -> bool:
-        """Whether a normalised host and its port are allowed."""
+        """Return whether a normalised host and its port are allowed."""
         return self.host == host and self.port in (None, port)
 
 
 def parse_allowed_host(text: str) -> AllowedHost:
-    """HOST or HOST:PORT, with IPv6 addresses in brackets. Raises: ValueError"""
+    """Parse HOST or HOST:PORT, with IPv6 addresses in brackets. Raises: ValueError"""
     host_and_port = split_host(text)
     if host_and_port is None:
         raise ValueError(f"'{text}' is not HOST or HOST:PORT; write an IPv6 address in brackets")
@@ -38,7 +38,7 @@ def parse_allowed_host(text: str) -> AllowedHost:
 
 
 def normalise(host: str) -> str:
-    """The form in which hosts are compared: lower case, no brackets, no trailing dot, compressed IPv6."""
+    """Return a host as it is compared: in lower case, without brackets and trailing dot, with IPv6 compressed."""
     name = host.strip("[]").lower().removesuffix(".")
     try:
         address = ip_address(name)
@@ -51,7 +51,7 @@ def normalise(host: str) -> str:
 
 @lru_cache(maxsize=1024)
 def split_host(text: str) -> tuple[str, int | None] | None:
-    """The host (normalised) and the port of a Host header; None if it is not valid."""
+    """Return the normalised host and the port of a Host header; None if the header is not valid."""
     match = HOST.fullmatch(text)
     port = int(match[2]) if match and match[2] else None
     if not match or (port is not None and not 0 < port < 65536):
@@ -61,8 +61,8 @@ def split_host(text: str) -> tuple[str, int | None] | None:
 
 @lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
-    """Whether a host always is this machine: 127.0.0.0/8, ::1, `localhost` and its subdomains, which cannot be
-    registered."""
+    """Return whether a host always refers to this machine: 127.0.0.0/8, ::1, and `localhost` with its subdomains, which
+    cannot be registered."""
     name = normalise(host)
     try:
         return ip_address(name).is_loopback
