@@ -19,7 +19,7 @@ from wirebook.storage.session import Session
 
 
 def set_readonly(database: str, xid: str, *, is_on: bool) -> bool:
-    """Make a Resource read-only for clients, or writable again. Returns False if nothing changes.
+    """Make a Resource read-only for clients, or writable again. Return False if nothing changes.
 
     Raises: not-a-resource; what `open_service` raises
     """
@@ -28,7 +28,7 @@ def set_readonly(database: str, xid: str, *, is_on: bool) -> bool:
 
 
 def lock_resource(service: Service, xid: str, *, is_on: bool) -> bool:
-    """As `set_readonly`, for an open service. Raises: not-a-resource"""
+    """Do the same as `set_readonly`, for an open service. Raises: not-a-resource"""
 
     def work(session: Session) -> bool:
         writer = _writer(service, session)
@@ -48,7 +48,7 @@ def lock_resource(service: Service, xid: str, *, is_on: bool) -> bool:
 
 
 def read_capabilities(database: str) -> Mapping[str, Any]:
-    """The capabilities of a registry. Raises: what `open_service` raises"""
+    """Return the capabilities of a registry. Raises: what `open_service` raises"""
     with (
         open_service(ServerOptions(database=database), must_exist=True) as service,
         service.database.reading() as session,
@@ -57,7 +57,7 @@ def read_capabilities(database: str) -> Mapping[str, Any]:
 
 
 def reset_capabilities(database: str) -> tuple[str, ...]:
-    """Restore the capabilities of a new registry. Returns the names of the capabilities that change.
+    """Restore the capabilities of a new registry. Return the names of the capabilities that change.
 
     Raises: what `open_service` raises
     """

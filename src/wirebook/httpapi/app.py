@@ -1,4 +1,4 @@
-"""The ASGI application: checks access, reads the request, has it handled by a route, and sends the response.
+"""The ASGI application: checks access, reads the request, passes it to a handler, and sends the response.
 
 Spec: docs/registry.md; core/http.md.
 """
@@ -34,10 +34,10 @@ from wirebook.httpapi.web import authority_of, is_body_complete
 from wirebook.problems.xregistry import Refused, refused
 
 WELL_KNOWN: Final = "/.well-known/xregistry"
-"""A path outside of the base path."""
+"""Path that is served without the base path."""
 
 LARGE_BODY: Final = 64 * 1024
-"""Bytes above which a response is hashed and compressed in a worker thread."""
+"""Body size in bytes above which a response is compressed in a worker thread."""
 
 
 class App:
@@ -66,7 +66,7 @@ class App:
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = scope["method"]
-        # The server keeps trailing blanks of a header value, which are not part of it (RFC 9110#5.5).
+        # uvicorn keeps trailing blanks, which are not part of a header value (RFC 9110#5.5).
         headers = [(name.decode("latin-1"), value.decode("latin-1").strip(" \t")) for name, value in scope["headers"]]
         first_headers = dict(reversed(headers))
         response, origin = await self._respond(scope, headers, first_headers, receive)
@@ -79,7 +79,7 @@ class App:
     async def _respond(
         self, scope: Scope, headers: list[tuple[str, str]], first_headers: Mapping[str, str], receive: Receive
     ) -> tuple[ApiResponse, str | None]:
-        """The response, and the origin of the request if pages of that origin may read it."""
+        """Return the response, and the origin of the request if pages of that origin may read the response."""
         method, path = scope["method"], scope["path"]
         probe = self._server_route(method, path.removeprefix(self.options.prefix))
         caller = Caller(
@@ -111,14 +111,15 @@ class App:
             return (add_root_link(response, base) if base is not None else response), origin
 
     def _server_route(self, method: str, path: str) -> ServerRoute | None:
-        """The route of a request that needs no transaction. A Group type with the name of its path replaces it."""
+        """Return the route of a request that is handled outside of a transaction, unless a Group type with the name of
+        its path replaces it."""
         route = find_server_route(path)
         if route is None or method not in ("GET", "HEAD"):
             return None
         return None if self.service.has_group_type(path.strip("/")) else route
 
     def _parse(self, scope: Scope, base: str, headers: list[tuple[str, str]], body: bytes) -> ApiRequest:
-        """The request, with its path below the base path. Raises: bad_request, api_not_found"""
+        """Return the request, with its path relative to the base path. Raises: bad_request, api_not_found"""
         try:
             path = decode_path(_raw_path(scope).decode("ascii", "strict"))
         except UnicodeDecodeError:
@@ -132,11 +133,11 @@ class App:
 
 
 def _peer(scope: Scope) -> str | None:
-    """The IP address of the client or of its nearest proxy."""
+    """Return the IP address of the client, or of the nearest proxy."""
     return scope["client"][0] if scope.get("client") else None
 
 
 def _raw_path(scope: Scope) -> bytes:
-    """The path as it was sent, percent-encoded."""
+    """Return the path as it was sent, percent-encoded."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     return raw.partition(b"?")[0]

@@ -1,4 +1,4 @@
-"""Document validation of a server, loaded when it is first needed."""
+"""Document validation of a server, which is imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ if TYPE_CHECKING:
 
 
 class LazySchemaValidator:
-    """A `DocumentValidator` (core/entities/validation.py) that imports the schema libraries when they are first needed:
-    importing them takes longer than importing the rest of the server, and most requests do not need them.
+    """A `DocumentValidator` (core/entities/validation.py) that imports the schema libraries when they are first needed.
+
+    Their import takes longer than that of the rest of the server, and most requests do not need them.
 
     `strict_json_schema` compares all values that a JSON Schema accepts (docs/decisions/0091).
     """

@@ -1,7 +1,8 @@
-"""Logs of a server, on standard error: text lines, or one JSON object per line.
+"""Logs of a server on standard error: text lines, or one JSON object per line.
 
-A log contains no header, body or query of a request, no SQL and no value that a client sent. It contains the method and
-the path of a request, and the type and the stack of an exception with what the database reports without values.
+A log contains no header, body or query of a request, no SQL, and no value that a client sent except the path. It
+contains the method and the path of a request, and the type and the stack of an exception, with what the database
+reports without values.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def log_failure(logger: logging.Logger, text: str, method: str, path: str, error
 
 
 def format_stack(error: BaseException) -> str:
-    """The traceback of an exception and its causes, without their messages and without source code."""
+    """Return the traceback of an exception and its causes, without source code and with messages as `describe` has
+    them."""
     return "\n".join(_stack_lines(error))
 
 
@@ -78,7 +80,7 @@ def _stack_lines(error: BaseException) -> Iterator[str]:
 
 
 def describe(error: BaseException) -> str:
-    """The type of an exception, and what a database or the operating system reports without values of clients."""
+    """Return the type of an exception, with what a database or the system reports without values of clients."""
     original = getattr(error, "orig", None) or error  # where SQLAlchemy keeps the exception of the driver
     name = f"{type(original).__module__}.{type(original).__qualname__}".removeprefix("builtins.")
     if sqlstate := getattr(original, "sqlstate", None):  # the message may quote values

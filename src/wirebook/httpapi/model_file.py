@@ -1,7 +1,7 @@
 """The model that a new registry starts with: the built-in model, none, or the model in a file.
 
-A file may include other files of its folder and below. They are expanded here, so that the model source that the
-registry stores does not depend on the folder.
+A file may include other files in its folder and below. These includes are expanded here, so that the model source that
+the registry stores does not depend on the folder.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from wirebook.text.source import DEFAULT_LIMITS
 
 
 def initial_model(model: Path | str | bytes | None, fetch: Callable[[str], Any]) -> dict[str, Any]:
-    """The model source of a new registry: that of a file, ``empty``, or the built-in one (None).
+    """Return the model source of a new registry: that of a file, of ``empty``, or the built-in one (None).
 
-    Bytes are a model from standard input. It has no folder, so it cannot include files. `fetch` returns the documents
-    that a model in a file includes from other hosts.
+    Bytes are a model from standard input, which has no folder and so cannot include files. `fetch` returns the
+    documents that a model in a file includes from other hosts.
 
     Raises: unreadable-file, bad-model, model_error, what `read_json` raises
     """

@@ -18,7 +18,7 @@ DEFAULT_DATABASE: Final = "sqlite:///./wirebook.db"
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions:
-    """Where a registry is served, to whom, and within which limits: the options of `wirebook serve`.
+    """The options of `wirebook serve`: where a registry is served, to whom, and within which limits.
 
     Units: sizes in bytes, times in seconds. `model` is a file, ``empty``, the content of a file, or None for the
     built-in model. `write_token` is the bearer token that writes require; None requires none.
@@ -71,7 +71,7 @@ class ServerOptions:
 
     @property
     def access_policy(self) -> AccessPolicy:
-        """Who may send which request."""
+        """The rules for who may send which request."""
         return AccessPolicy(
             host=self.host,
             prefix=self.prefix,

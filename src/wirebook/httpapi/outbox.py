@@ -1,8 +1,8 @@
 """The outbox: sends change events to a sink in order, and deletes old events.
 
-Both run in threads of their own, and requests never wait for them. An event is repeated until the sink accepts it, then
-the next one is sent. A sink receives each event at least once; after a crash it receives those again that it accepted
-just before.
+Both run in their own threads, and requests never wait for them. An event is sent again until the sink accepts it, then
+the next event is sent. A sink receives each event at least once, unless the event is too old and deleted first. After a
+crash, a sink receives events again that it accepted just before.
 
 Spec: core/events.md; cloudevents http-protocol-binding#structured-content-mode; docs/registry.md#events.
 """
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 LOG: Final = logging.getLogger("wirebook.events")
 STRUCTURED: Final = {"Content-Type": "application/cloudevents+json; charset=utf-8", "User-Agent": "wirebook"}
 RESPONSE_SECONDS: Final = 10
-"""Time within which a sink must respond."""
+"""Seconds that a sink may take to connect, to read and to send each part of a response."""
 
 POLL_SECONDS: Final = 0.5
-"""Time between two polls for new events, and for the turn of this server."""
+"""Seconds between two polls for new events, or for the leadership of this server."""
 
 SAVE_SECONDS: Final = 1.0
-"""Time after which the position of a sink is stored, at the latest."""
+"""Seconds after which no further event is sent before the position of the sink is stored."""
 
 FIRST_BACKOFF, MAX_BACKOFF = 0.5, 60.0
-"""Seconds before a rejected event is sent again: at first, and at most."""
+"""Seconds before a rejected event is sent again, at first and at most."""
 
 TRIM_ROWS: Final = 1000
-"""Rows that one transaction deletes."""
+"""Maximum number of rows that one transaction deletes."""
 
 RESPONSE_CHUNKS: Final = 8
-"""Chunks of 4 KiB of a response that are read."""
+"""Chunks of 4 KiB after which the rest of a response is not read."""
 
 
 class EventNotAccepted(Exception):
@@ -55,7 +55,7 @@ class EventNotAccepted(Exception):
 
 
 class EventSender:
-    """Sends events to the sink at `url` while it is the turn of this server.
+    """Sends events to the sink at `url` while this server is the leader for the sink.
 
     `base` is the URL of the Registry, which is the source of the events. `observe` is called with ``accepted`` or
     ``refused`` for each event.
@@ -67,13 +67,13 @@ class EventSender:
         self._rejections = 0
 
     def register(self) -> None:
-        """Store a new sink: it receives the events from now on."""
+        """Store the sink if it is new. It then receives the events from now on."""
         self._service.write(
             lambda session: session.outbox.begin(self._sink_id, EventPosition(session.outbox.range()[1]))
         )
 
     def run(self, stopping: threading.Event) -> None:
-        """Send events until `stopping` is set. While the sink rejects an event, another server may have its turn."""
+        """Send events until `stopping` is set. While the sink rejects an event, another server may become leader."""
         import httpx  # noqa: PLC0415 (most servers have no sink, and importing it takes long)
 
         with httpx.Client(timeout=RESPONSE_SECONDS) as client:
@@ -92,14 +92,14 @@ class EventSender:
                     stopping.wait(seconds)
 
     def _send_during(self, turn: Leadership, client: httpx.Client, stopping: threading.Event) -> None:
-        """Send events while the turn lasts. Raises: EventNotAccepted"""
+        """Send events while this server is the leader. Raises: EventNotAccepted"""
         while not stopping.is_set():
             turn.check()
             if not self._send_batch(client, stopping):
                 stopping.wait(POLL_SECONDS)
 
     def _send_batch(self, client: httpx.Client, stopping: threading.Event) -> bool:
-        """Send the next events and store the position of the sink. Returns whether any was accepted.
+        """Send the next events and store the position of the sink. Return whether the sink accepted any.
 
         Raises: EventNotAccepted
         """
@@ -137,7 +137,7 @@ class EventSender:
         content = json.dumps(event, ensure_ascii=False).encode()
         try:
             with client.stream("POST", self._url, content=content, headers=STRUCTURED) as response:
-                for number, _ in enumerate(response.iter_raw(4096)):  # a connection can be used again once it is read
+                for number, _ in enumerate(response.iter_raw(4096)):  # a connection is reused only if it is read
                     if number == RESPONSE_CHUNKS:
                         break
         except httpx.HTTPError as error:
@@ -165,8 +165,8 @@ class EventTrimmer:
 
 @contextmanager
 def run_in_background(*loops: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Run loops in threads of their own, and restart one that fails. At the end they are stopped and waited for, but
-    not forever."""
+    """Run loops in their own threads, and restart a loop that fails. At the end, stop the loops and wait for a limited
+    time."""
     stopping = threading.Event()
     threads = [threading.Thread(target=_restart, args=(loop, stopping), daemon=True) for loop in loops]
     for thread in threads:
@@ -191,17 +191,22 @@ def _restart(loop: Callable[[threading.Event], None], stopping: threading.Event)
 
 
 def backoff(rejections: int) -> float:
-    """Seconds to wait after so many rejections."""
+    """Return the seconds to wait after this number of consecutive rejections."""
     return float(min(MAX_BACKOFF, FIRST_BACKOFF * 2 ** min(rejections - 1, 30)))
 
 
 def origin_of(url: str) -> str:
-    """The scheme, host and port of a URL. Its other parts may be secrets: users, passwords, keys, unguessable paths."""
+    """Return the scheme, host and port of a URL.
+
+    Its other parts may be secrets: users, passwords, keys, unguessable paths.
+    """
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def sink_id(url: str) -> str:
-    """The id under which the position of a sink is stored. It does not depend on passwords and keys, and is a digest
-    because the path may be a secret."""
+    """Return the id under which the position of a sink is stored.
+
+    It does not depend on passwords and keys in the URL. It is a digest because the path may be a secret.
+    """
     return hashlib.sha256(f"{origin_of(url)}{urlsplit(url).path}".encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""The routes of a registry: the one table of path patterns, methods and handlers, and how a request takes its way.
+"""The routes of a registry: the table of path patterns, methods and handlers, and the dispatch of requests.
 
-A path is looked up in the table of fixed paths first. All others address entities and collections, as far as the model
-of the registry allows. HEAD is handled like GET, and OPTIONS by `dispatch`.
+A path is first looked up among the fixed paths. All other paths address entities and collections of the types in the
+model of the registry. HEAD is handled like GET, and OPTIONS by `dispatch`.
 
 Starlette's Router is not used: which entity paths exist depends on the model, which a request may change, and the rules
 for `$details`, short URLs and error precedence are not expressible as route patterns.
@@ -65,8 +65,10 @@ class EntityRoute:
 
 @dataclass(frozen=True, slots=True)
 class FixedRoute:
-    """One path, and its handlers by method, which run in a transaction. `setting` is its name in the capability
-    `available`; None if the path is always available."""
+    """One path and its handlers by method, which run in a transaction.
+
+    `setting` is its name in the capability `available`; None if the path is always available.
+    """
 
     pattern: str
     handlers: Mapping[str, Handler]
@@ -75,8 +77,10 @@ class FixedRoute:
 
 @dataclass(frozen=True, slots=True)
 class ServerRoute:
-    """One path that supports GET and needs no transaction. A Group type with the name of the path replaces it.
-    `is_probe`: the Host header is not checked."""
+    """One path that supports GET and is handled outside of a transaction.
+
+    A Group type with the name of the path replaces it. `is_probe`: the Host header is not checked.
+    """
 
     pattern: str
     handler: ServerHandler
@@ -87,7 +91,7 @@ Route = EntityRoute | FixedRoute | ServerRoute
 
 
 def get_openapi(context: RequestContext) -> ApiResponse:
-    """The OpenAPI document of the registry. It describes the table of routes, so it is the one handler beside it."""
+    """Return the OpenAPI document of the registry. This handler is in this module because it needs `ROUTES`."""
     settings, base = context.settings, context.request.base
     fixed = {route.pattern: tuple(route.handlers) for route in ROUTES if isinstance(route, FixedRoute)}
     return json_response(openapi(settings.model, settings.capabilities, context.server.offer, base, fixed))
@@ -99,7 +103,7 @@ def _entity_route(pattern: str, kind: str) -> EntityRoute:
 
 
 def _shape(path: str) -> tuple[int, str]:
-    """What tells the paths of entities apart: the number of segments, and the fifth one (`meta` or `versions`)."""
+    """Return what distinguishes entity paths: the number of segments, and the fifth one (`meta` or `versions`)."""
     segments = [segment for segment in path.split("/") if segment]
     return len(segments), segments[4] if len(segments) > 4 else ""
 
@@ -138,11 +142,11 @@ SERVER: Final = {route.pattern: route for route in ROUTES if isinstance(route, S
 ENTITIES: Final = {route.kind: route for route in ROUTES if isinstance(route, EntityRoute)}
 ENTITIES_BY_SHAPE: Final = {_shape(route.pattern): route for route in ENTITIES.values()}
 RESERVED: Final = frozenset(pattern.split("/")[1] for pattern in FIXED)
-"""First segments of fixed paths. They are not names of Group types."""
+"""First segments of fixed paths. They cannot be names of Group types."""
 
 
 def find_route(path: str) -> Route | None:
-    """The route of a path, whatever the model has; None for a path that no registry has."""
+    """Return the route of a path, regardless of the model; None for a path that no registry has."""
     path = "/" + path.strip("/")
     if route := FIXED.get(path) or SERVER.get(path):
         return route
@@ -150,7 +154,7 @@ def find_route(path: str) -> Route | None:
 
 
 def find_server_route(path: str) -> ServerRoute | None:
-    """The route of a path that needs no transaction."""
+    """Return the route of a path that is handled outside of a transaction, or None."""
     return SERVER.get("/" + path.strip("/"))
 
 
@@ -215,14 +219,15 @@ def _not_allowed(request: ApiRequest, methods: tuple[str, ...]) -> MethodNotAllo
 
 
 def _current_representation(context: RequestContext) -> Representation | None:
-    """What a GET of the URL of a write returns in the transaction of the write; None if it is not found."""
+    """Return what a GET of the URL of a write returns in the transaction of the write; None if the status is 404 or
+    405."""
     request = context.request
     headers = [(IF_NONE_MATCH, value) for name, value in request.headers if name in (IF_MATCH, IF_NONE_MATCH)]
     reading = ApiRequest("GET", request.path, request.base, request.query, headers)
     try:
         response = dispatch(replace(context, request=reading))
     except Refused as error:
-        # Flags that only the model in the request defines: a GET of the URL is an error until the request is processed.
+        # Flags may be valid only by the settings in the request: until it is processed, a GET of its URL is an error.
         has_new_flags = flags_before_write(request, RequestTarget("registry", "/")) is not request.query
         if error.type.status in (404, 405) or (request.path == "/" and has_new_flags):
             return None
@@ -231,7 +236,7 @@ def _current_representation(context: RequestContext) -> Representation | None:
 
 
 def complete_read(response: ApiResponse, base: str) -> ApiResponse:
-    """The response to a GET with its link to the root and, if its body is complete, its ETag."""
+    """Add the link to the root and, if the body is complete, the ETag to the response to a GET, and return it."""
     add_root_link(response, base)
     if response.status == 200 and response.etag is None:
         body = response.body
@@ -241,7 +246,7 @@ def complete_read(response: ApiResponse, base: str) -> ApiResponse:
 
 
 def expand_short_path(path: str, session: Session) -> str:
-    """The path that a short path (`shortself`) stands for; any other path as it is. Raises: not_found"""
+    """Return the path that a short path (`shortself`) stands for; any other path unchanged. Raises: not_found"""
     short = parse_short(path)
     if short is None:
         return path

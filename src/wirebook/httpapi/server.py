@@ -1,4 +1,4 @@
-"""Runs a server: opens its database, creates the registry if there is none, and serves it until it is stopped."""
+"""Runs a server: opens its database, creates the registry if there is none, and serves it until the server stops."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ from wirebook.storage.database import Database, open_database
 from wirebook.storage.outages import OUTAGES
 
 SWITCH_SECONDS: Final = 0.0005
-"""Time that a thread runs while others wait. It is short so that reads do not wait long for filters and imports."""
+"""Seconds that a thread runs while others wait. Short, so that reads do not wait long for filters and imports."""
 
 GC_THRESHOLDS: Final = (10_000, 200, 10)
-"""Garbage is collected rarely, because all threads wait for it."""
+"""Thresholds for rare garbage collection, because all threads wait for a collection."""
 
 BACKLOG: Final = 2048
-"""Connections that the operating system queues."""
+"""Maximum number of connections that the operating system queues."""
 
 
 def serve(options: ServerOptions, on_ready: Callable[[str], None], read_catalogue: ReadCatalogue | None = None) -> None:
-    """Serve a registry until the process is stopped. `on_ready` is called with a message when the server listens;
-    `read_catalogue` parses imports.
+    """Serve a registry until the process is stopped.
+
+    `on_ready` is called with a message when the server listens. `read_catalogue` parses imports.
 
     Raises: bad-database, database-in-use, unreadable-file, syntax-error, bad-model, address-in-use, and the
         errors of a model, such as model_error
@@ -52,7 +53,10 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None], read_catalogu
 def open_service(
     options: ServerOptions, read_catalogue: ReadCatalogue | None = None, *, must_exist: bool = False
 ) -> Iterator[Service]:
-    """The registry of a database, which is created unless it `must_exist`. Raises: as `serve`"""
+    """Provide the service of a database. A registry is created if the database has none.
+
+    `must_exist`: a missing SQLite file is an error. Raises: as `serve`, except address-in-use
+    """
     database = open_database(options.database, wait=options.request_timeout, must_exist=must_exist)
     fetch = IncludeFetcher(options.allowed_fetches)
     try:
@@ -84,7 +88,7 @@ def _create_registry(database: Database, options: ServerOptions, fetch: IncludeF
 def _run(app: App, options: ServerOptions, on_ready: Callable[[str], None]) -> None:
     set_up_logs(options.log_format, access=options.access_log)
     sys.setswitchinterval(SWITCH_SECONDS)
-    gc.freeze()  # what exists by now lives until the end
+    gc.freeze()  # objects that exist now live until the end
     gc.set_threshold(*GC_THRESHOLDS)
     listener = _listen(options)
     base = base_url(options, listener)
@@ -108,8 +112,8 @@ def _run(app: App, options: ServerOptions, on_ready: Callable[[str], None]) -> N
 
 
 def base_url(options: ServerOptions, listener: socket.socket) -> str:
-    """The URL of the Registry, with a trailing slash: of the options, or else of the address that the server listens
-    on."""
+    """Return the URL of the Registry with a trailing slash, from the options or else from the address that the server
+    listens on."""
     if options.base_url:
         return options.base_url.rstrip("/") + "/"
     host, port = listener.getsockname()[:2]
@@ -117,7 +121,7 @@ def base_url(options: ServerOptions, listener: socket.socket) -> str:
 
 
 def _listen(options: ServerOptions) -> socket.socket:
-    """The socket of the server. Raises: address-in-use"""
+    """Return the listening socket of the server. Raises: address-in-use"""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""Creates the registry of a new database, and the service for a database that has one."""
+"""Creates the registry in a new database, and the service for a database with a registry."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NO_FETCH: Final[Fetch] = IncludeFetcher()
 
 
 def now() -> str:
-    """The current time as a timestamp of xRegistry, without trailing zeros."""
+    """Return the current time as an xRegistry timestamp, without trailing zeros."""
     return datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00").rstrip("0").rstrip(".") + "Z"
 
 
 def new_id() -> str:
-    """A random id for the events of a request."""
+    """Return a random id for the events of a request."""
     return os.urandom(16).hex()
 
 
@@ -39,7 +39,8 @@ def make_registry(
 ) -> bool:
     """Create the registry of a database with the model `source`, unless it has one.
 
-    Returns whether the model of the registry is `source`, new or existing.
+    Return whether the registry, new or existing, has the model `source`.
+
     Raises: Refused, for a model that is not valid or not supported
     """
     with database.exclusive_transaction() as connection:
@@ -63,5 +64,5 @@ def make_service(
     fetch: Fetch = NO_FETCH,
     limits: ResponseLimits = DEFAULT_LIMITS,
 ) -> Service:
-    """The service for the registry of a database."""
+    """Return the service for the registry of a database."""
     return Service(database, ServerContext(now, new_id, validator, offer, fetch, read_catalogue, limits))

@@ -1,7 +1,7 @@
 """A thread that runs queued jobs in batches, so that they share the cost of beginning and ending a transaction.
 
-No job waits for others: a job that arrives while the thread is idle is run at once, and the jobs that arrive meanwhile
-are the next batch.
+No job waits for a batch to fill: a job that arrives while the thread is idle runs at once, and the jobs that arrive
+meanwhile form the next batch.
 
 Spec: docs/decisions/0103-group-commit.md.
 """
@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 
 Job = TypeVar("Job")
 MAX_BATCH: Final = 64
-"""Jobs in a batch."""
+"""Maximum number of jobs in a batch."""
 
 
 class Batcher(Generic[Job]):
@@ -28,7 +28,7 @@ class Batcher(Generic[Job]):
         self._thread.start()
 
     def __len__(self) -> int:
-        """The number of queued jobs."""
+        """Return the number of queued jobs."""
         return self._queue.qsize()
 
     def put(self, job: Job) -> None:
@@ -44,7 +44,7 @@ class Batcher(Generic[Job]):
         job = self._queue.get()
         while job is not None:
             batch = [job]
-            while len(batch) < MAX_BATCH and not self._queue.empty():  # this thread is the only one that takes jobs
+            while len(batch) < MAX_BATCH and not self._queue.empty():  # only this thread removes jobs
                 job = self._queue.get()
                 if job is None:
                     self._run_batch(batch)

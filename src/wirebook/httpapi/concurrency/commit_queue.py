@@ -1,7 +1,7 @@
 """The commit queue: one thread runs all writes of a server, and queued writes share a commit (group commit).
 
-A write is answered after the commit of its batch, when it is on disk. A write that is rejected changes nothing. If a
-write fails in a way that ends the shared transaction, each write of the batch is run again in its own transaction.
+A write is answered after the commit of its batch, when it is on disk. A rejected write changes nothing. If a write
+fails in a way that ends the shared transaction, each write of the batch is run again in its own transaction.
 
 Spec: docs/decisions/0103-group-commit.md.
 """
@@ -25,18 +25,19 @@ class _WriteJob(Generic[T]):
 
 
 class CommitQueue:
-    """Runs writes one after the other, submitted by any thread."""
+    """Runs the writes of all threads one after another."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._batcher: Batcher[_WriteJob[Any]] = Batcher("commit-queue", self._run_batch)
 
     def __len__(self) -> int:
-        """The number of queued writes."""
+        """Return the number of queued writes."""
         return len(self._batcher)
 
     def submit(self, work: Callable[[Session], T]) -> Future[T]:
-        """Queue a write. The future has what `work` returns when that is on disk; if `work` raises, nothing changes."""
+        """Queue a write. The future has the result of `work` once its changes are on disk; if `work` raises, nothing
+        changes."""
         job = _WriteJob(work)
         self._batcher.put(job)
         return job.future
@@ -59,8 +60,10 @@ class CommitQueue:
                 job.future.set_result(result)
 
     def _commit_together(self, jobs: list[_WriteJob[Any]]) -> bool:
-        """Run writes in one transaction and deliver their results after the commit. Returns False if one of them ended
-        the transaction: then nothing is stored."""
+        """Run writes in one transaction and deliver their results after the commit.
+
+        Return False if one of them ended the transaction; then nothing is stored.
+        """
         try:
             with self._database.writing() as session:
                 outcomes = [_run_in_batch(job, session) for job in jobs]
@@ -77,7 +80,10 @@ class CommitQueue:
 
 
 def _run_in_batch(job: _WriteJob[Any], session: Session) -> tuple[Any, BaseException | None]:
-    """The result of a write, or what it raised. Raises: RollbackRequired, if the whole batch must be rolled back"""
+    """Return the result of a write, or what it raised.
+
+    Raises: RollbackRequired, if the whole batch must be rolled back
+    """
     try:
         with session.rollback_if_changed():
             return job.work(session), None

@@ -1,7 +1,7 @@
-"""The read batcher: one thread answers small reads of PostgreSQL; queued reads share a snapshot and one query.
+"""The read batcher: one thread answers small reads of PostgreSQL, and queued reads share a snapshot and a query.
 
 A round trip to the database takes longer than rendering a response, so queued reads share their round trips. The
-snapshot is taken after a read was queued, so a read never returns older data than a read that was answered before.
+snapshot is taken after its reads were queued, so a read never returns older data than any read answered before it.
 
 Spec: docs/decisions/0104-request-threads.md; docs/decisions/0117-postgresql-round-trips.md.
 """
@@ -28,7 +28,7 @@ class _ReadJob(NamedTuple):
 
 
 class ReadBatcher:
-    """Answers reads of single Resources by `handle`, which is given the shared transaction.
+    """Answers reads of single Resources by calling `handle` with the shared transaction.
 
     `begin_read` begins a read transaction of the database.
     """

@@ -16,22 +16,22 @@ from wirebook.httpapi.http.preconditions import IF_NONE_MATCH
 from wirebook.storage.shared_transaction import Opening, ScheduleEnd, SharedTransaction
 
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of cached responses."""
+"""Maximum size of the cache in bytes."""
 
 ENTRY_BYTES: Final = 1024
-"""Bytes of an entry besides the body, approximately."""
+"""Approximate overhead of a cache entry in bytes."""
 
 MAX_ENTRY_BYTES: Final = 64 * 1024
-"""Bytes of a body, a path and an If-None-Match above which a response is not cached."""
+"""Maximum size of the body, path and If-None-Match of a cached response, in bytes."""
 
 CacheKey = tuple[str, str, str | None]
 
 
 class ResponseCache:
-    """Answers reads of single entities. For one thread.
+    """Answers reads of single entities. It is not thread-safe: use it on one thread.
 
     `begin_read` begins a read transaction, `handle` answers a request in it. `writes` returns the number of write
-    transactions, which must increase before the result of a write is visible to a client.
+    transactions, which must increase before a client can see the result of a write.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class ResponseCache:
         self._size = self._writes_seen = 0
 
     def __len__(self) -> int:
-        """The number of cached responses."""
+        """Return the number of cached responses."""
         return len(self._responses)
 
     def respond(self, request: ApiRequest, call_soon: ScheduleEnd) -> ApiResponse:
-        """The response, which the caller may modify. `call_soon` schedules the end of the shared transaction."""
+        """Return the response, which the caller may modify. `call_soon` schedules the end of the shared transaction."""
         writes = self._writes()
         if writes != self._writes_seen:
             self._writes_seen = writes

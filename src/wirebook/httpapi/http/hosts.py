@@ -38,7 +38,8 @@ def parse_allowed_host(text: str) -> AllowedHost:
 
 
 def normalise(host: str) -> str:
-    """Return a host as it is compared: in lower case, without brackets and trailing dot, with IPv6 compressed."""
+    """Return a host as it is compared: in lower case, without brackets and trailing dot, with compressed IPv6, and an
+    IPv4-mapped address as IPv4."""
     name = host.strip("[]").lower().removesuffix(".")
     try:
         address = ip_address(name)

@@ -1,4 +1,4 @@
-"""A request that was read, and the response to send, independent of ASGI."""
+"""Requests and responses, independent of ASGI."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from wirebook.text.json import parse_json
 
 JSON: Final = "application/json; charset=utf-8"
 MAX_DEPTH: Final = 100
-"""Levels of nesting that the JSON of a request may have."""
+"""Maximum nesting depth of the JSON of a request."""
 
 RETRY_AFTER: Final = "1"
 """Seconds after which a client may repeat a request that failed with 503."""
 
 BODY_NOT_READ: Final = (408, 413, 415)
-"""Errors after which the rest of the request is not read, so that the connection cannot be used again."""
+"""Status codes of requests whose body may not be read to its end, so that the connection cannot be used again."""
 
 READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -32,10 +32,10 @@ READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 class ApiRequest:
     """A request to the registry.
 
-    Shape: `path` is decoded and without the base path, `base` is the URL of the Registry without a slash at its end,
-    and header names are in lower case. Three members are prepared outside of the transaction: `spool` for the body of
-    an export that is sent while it is rendered, `includes` for the documents that a new model includes, and
-    `catalogue` for the parsed body of an import.
+    Shape: `path` is decoded and without the base path, `base` is the URL of the Registry without a trailing slash, and
+    header names are in lower case. Three members are prepared outside of the transaction: `spool` receives the body of
+    an export, which is sent while it is rendered; `includes` has the documents that a new model includes; `catalogue`
+    is the parsed body of an import.
     """
 
     method: str
@@ -49,11 +49,11 @@ class ApiRequest:
     catalogue: Any = None
 
     def header(self, name: str) -> str | None:
-        """The first header with this name."""
+        """Return the value of the first header with this name, or None."""
         return next((value for header, value in self.headers if header == name), None)
 
     def joined(self, name: str) -> str | None:
-        """The value of a list header, which may be split over several lines."""
+        """Return the value of a list header, joined from all its lines; None without the header."""
         values = [value for header, value in self.headers if header == name]
         return ", ".join(values) if values else None
 
@@ -63,7 +63,7 @@ class ApiResponse:
     """A response.
 
     Shape: `body` is in memory, in a spool that another thread may still write (`http/spool.py`), or an endless stream.
-    `etag` is the entity tag without quotes; a handler sets it where it is known without the body (`http/etags.py`).
+    `etag` is the entity tag without quotes; a handler sets it if it is known without the body (`http/etags.py`).
     """
 
     status: int = 200
@@ -73,7 +73,7 @@ class ApiResponse:
 
 
 class MethodNotAllowed(Refused):
-    """The path does not support the method of the request. `allowed` are the methods that it supports."""
+    """The path does not support the method of the request, only those in `allowed`."""
 
     def __init__(self, error: Refused, allowed: tuple[str, ...]) -> None:
         super().__init__(error.problem)
@@ -81,7 +81,7 @@ class MethodNotAllowed(Refused):
 
 
 def parse_query(text: str) -> dict[str, list[str]]:
-    """The query parameters by name, in order. A plus is a blank, as in HTML forms."""
+    """Return the query parameters by name, in order. A plus sign is a space, as in HTML forms."""
     query: dict[str, list[str]] = {}
     for name, value in parse_qsl(text, keep_blank_values=True) if text else ():
         query.setdefault(name, []).append(value)
@@ -89,12 +89,12 @@ def parse_query(text: str) -> dict[str, list[str]]:
 
 
 def decode_path(raw: str) -> str:
-    """A percent-encoded path as text. Raises: UnicodeDecodeError"""
+    """Return a percent-encoded path as text. Raises: UnicodeDecodeError"""
     return unquote(raw, errors="strict") if "%" in raw else raw
 
 
 def read_json(request: ApiRequest) -> Any:
-    """The JSON value of the body. Raises: missing_body, parsing_data"""
+    """Return the JSON value of the body. Raises: missing_body, parsing_data"""
     if not request.body:
         raise refused("missing_body", request.path)
     try:
@@ -107,23 +107,23 @@ def read_json(request: ApiRequest) -> Any:
 
 
 def json_response(value: Any) -> ApiResponse:
-    """A 200 response with a JSON body."""
+    """Return a 200 response with a JSON body."""
     return ApiResponse(200, msgspec.json.encode(value), {"Content-Type": JSON})
 
 
 def text_response(status: int, text: str) -> ApiResponse:
-    """A response with a plain text body."""
+    """Return a response with a plain text body."""
     return ApiResponse(status, text.encode(), {"Content-Type": "text/plain; charset=utf-8"})
 
 
 def options_response(methods: tuple[str, ...]) -> ApiResponse:
-    """The response to OPTIONS, which answers CORS preflights as well."""
+    """Return the response to OPTIONS, which also answers CORS preflights."""
     names = allow_header(methods)
     return ApiResponse(200, b"", {"Allow": names, "Access-Control-Allow-Methods": names})
 
 
 def error_response(error: Refused) -> ApiResponse:
-    """The response to a rejected request: the error as JSON, with the headers that its status requires."""
+    """Return the response to a rejected request: the error as JSON, with the headers that its status requires."""
     problem, code = error.problem, error.type
     body: dict[str, Any] = {"type": code.uri, "title": problem.message}
     if problem.detail:
@@ -149,12 +149,12 @@ def error_response(error: Refused) -> ApiResponse:
 
 
 def allow_header(methods: tuple[str, ...]) -> str:
-    """The value of the header Allow."""
+    """Return the value of the header Allow."""
     return ", ".join(sorted({*methods, "OPTIONS"}))
 
 
 def add_root_link(response: ApiResponse, base: str) -> ApiResponse:
-    """The response with a link to the Registry at `base`, after the links that it has. Spec: core/http.md#http-apis"""
+    """Add a link to the Registry at `base` after existing links; return the response. Spec: core/http.md#http-apis"""
     links = (response.headers.get("Link"), f"<{base}>;rel=xregistry-root")
     response.headers["Link"] = ", ".join(filter(None, links))
     return response

@@ -21,19 +21,19 @@ from wirebook.storage.ordering import SortPosition
 
 AFTER, LIMIT = "after", "limit"
 SORT_TYPES: Final = {0: (bool,), 1: (int, float), 2: (str,)}
-"""The types of sort values, by the rank that `comparable` gives them."""
+"""The types of sort values, by their rank in `comparable`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageWindow:
-    """What a client requested: at most `limit` entities (None: all), starting after the position `after`."""
+    """The requested page: at most `limit` entities (None: all), starting after the position `after`."""
 
     limit: int | None = None
     after: SortPosition | None = None
 
 
 def parse_page_window(query: Mapping[str, Sequence[str]], path: str, *, max_limit: int, is_sorted: bool) -> PageWindow:
-    """The page that the query requests, with at most `max_limit` entities. Raises: bad_request"""
+    """Return the page that the query requests, with at most `max_limit` entities. Raises: bad_request"""
     if LIMIT not in query:
         return PageWindow()
     limit = query[LIMIT][0]
@@ -49,7 +49,7 @@ def parse_page_window(query: Mapping[str, Sequence[str]], path: str, *, max_limi
 
 
 def format_page_link(url: str, query: Mapping[str, Sequence[str]], count: int, rel: str, after: str = "") -> str:
-    """A link to another page, with all other query parameters of the request."""
+    """Return a link to another page, with all other query parameters of the request."""
     pairs = [(name, value) for name, values in query.items() if name != AFTER for value in values]
     position = [(AFTER, after)] if after else []
     return f"<{url}?{urlencode([*pairs, *position])}>;rel={rel};count={count}"
@@ -59,7 +59,7 @@ def format_page_link(url: str, query: Mapping[str, Sequence[str]], count: int, r
 
 
 def format_position(position: SortPosition, *, is_sorted: bool) -> str:
-    """A position as the parameter `after`."""
+    """Return a position as the value of the parameter `after`."""
     if not is_sorted:
         return position.id
     text = json.dumps([position.value, position.id], separators=(",", ":"))
@@ -80,7 +80,7 @@ def _parse_sort_position(text: str) -> SortPosition | None:
 
 
 def _check_sort_value(rank: int, scalar: Any) -> tuple[int, Any]:
-    """A value in the form of `comparable`. Raises: ValueError"""
+    """Return a value in the form of `comparable`. Raises: ValueError"""
     if type(scalar) not in SORT_TYPES.get(rank, ()) or (isinstance(scalar, float) and math.isnan(scalar)):
         raise ValueError
     if isinstance(scalar, str):

@@ -1,6 +1,6 @@
-"""Preconditions: If-Match and If-None-Match, compared with the representation that a GET of the same URL returns.
+"""Preconditions: compares If-Match and If-None-Match with the representation that a GET of the same URL returns.
 
-A write evaluates them in its own transaction, so that nothing can change between the comparison and the write.
+A write evaluates them in its own transaction, so nothing can change between the comparison and the write.
 If-Modified-Since and If-Unmodified-Since are ignored, because no response has Last-Modified.
 
 Spec: RFC 9110#13; docs/registry.md#conditional-requests; docs/decisions/0151-conditional-writes.md.
@@ -20,17 +20,17 @@ IF_MATCH, IF_NONE_MATCH = "if-match", "if-none-match"
 NAMES: Final = {IF_MATCH: "If-Match", IF_NONE_MATCH: "If-None-Match"}
 LIST_ELEMENT: Final = re.compile(r'[ \t]*((?:W/)?"[\x21\x23-\x7e\x80-\xff]*")?[ \t]*(?:,|\Z)')
 PREVIEW: Final = 200
-"""Characters of a header value that an error quotes."""
+"""Maximum number of characters of a header value that an error quotes."""
 
 
 class Representation(NamedTuple):
-    """What a GET returns. `etag` has no quotes; None if the representation has no ETag."""
+    """The representation that a GET returns. `etag` is without quotes; None if the representation has no ETag."""
 
     etag: str | None
 
 
 def check_read(request: ApiRequest, etag: str | None) -> None:
-    """Check the If-Match of a successful GET. Its If-None-Match is never an error: it leads to 304.
+    """Check the If-Match of a successful GET. Its If-None-Match is never an error; a match leads to 304.
 
     Raises: precondition_failed, header_error
     """
@@ -57,7 +57,7 @@ def check_write(request: ApiRequest, read_current: Callable[[], Representation |
 
 
 def _parse_etags(request: ApiRequest, name: str) -> list[str] | None:
-    """The entity tags of a header, ["*"] for any; None without the header. Raises: header_error"""
+    """Return the entity tags of a header: ["*"] for any, None without the header. Raises: header_error"""
     text = request.joined(name)
     if text is None or text.strip() == "*":
         return None if text is None else ["*"]
@@ -73,14 +73,14 @@ def _parse_etags(request: ApiRequest, name: str) -> list[str] | None:
 
 
 def _matches(etags: list[str], current: Representation | None) -> bool:
-    """By the strong comparison, in which a weak ETag matches nothing."""
+    """Return whether one of the ETags is current, by the strong comparison, in which a weak ETag matches nothing."""
     if current is None or etags == ["*"]:
         return current is not None
     return current.etag is not None and any(format_etag(current.etag, is_gzip=gzip) in etags for gzip in (False, True))
 
 
 def _failed(request: ApiRequest, name: str, current: Representation | None) -> Refused:
-    """The error precondition_failed."""
+    """Return the error precondition_failed."""
     if current is None:
         state = "there is nothing at this URL"
     elif current.etag is None:

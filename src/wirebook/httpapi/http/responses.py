@@ -1,8 +1,8 @@
 """Completes responses with the headers that all of them have, and sends them over ASGI.
 
-Starlette's middleware is not used here. GZipMiddleware knows no ETags (a compressed response needs its own) and its
-output differs from call to call; CORSMiddleware answers OPTIONS itself, where the registry must answer with the methods
-of the path; and each middleware costs an event-loop task or a wrapper for every request.
+Starlette's middleware is not used. GZipMiddleware ignores ETags (a compressed response needs its own), and its output
+differs from call to call. CORSMiddleware answers OPTIONS itself, where the registry must answer with the methods of the
+path. Each middleware costs an event-loop task or a wrapper for every request.
 
 Spec: RFC 9110#12.5.3; RFC 9112#7.1; docs/registry.md#who-may-write.
 """
@@ -26,7 +26,7 @@ from wirebook.httpapi.http.spool import BodySpool
 from wirebook.httpapi.web import send_before_close
 
 MIN_GZIP: Final = 1024
-"""Bytes below which compression does not pay."""
+"""Body size in bytes below which a response is not compressed."""
 
 
 class ResponseSender:
@@ -53,10 +53,10 @@ def complete_response(
     first_headers: Mapping[str, str],
     allowed_origin: str | None,
 ) -> None:
-    """Add the headers of CORS and caching; turn the response into 304 if the client has it; compress it.
+    """Add headers for CORS and caching, turn the response into a 304 if the client has it, and else compress it.
 
-    `headers` are those of the request, `first_headers` the first of each name. `allowed_origin` is its origin, if pages
-    of that origin may read and write.
+    `headers` are those of the request, `first_headers` the first of each name. `allowed_origin` is the origin of the
+    request if pages of that origin may read and write.
     """
     response.headers.setdefault("Vary", "Accept-Encoding, Host, Origin")
     if allowed_origin:
@@ -88,7 +88,7 @@ def _is_compressible(response: ApiResponse) -> bool:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether an Accept-Encoding accepts gzip: it lists gzip or `*`, with a weight above 0."""
+    """Return whether an Accept-Encoding accepts gzip: it lists gzip, or else `*`, with a weight above 0."""
     weights = {}
     for item in accept_encoding.lower().split(","):
         coding, _, weight = item.replace(" ", "").partition(";q=")
@@ -124,13 +124,13 @@ async def send_response(scope: Scope, receive: Receive, send: Send, response: Ap
 
 
 async def _no_chunks() -> AsyncIterator[bytes]:
-    """The body of a response to HEAD."""
+    """Yield nothing, as the body of a response to HEAD."""
     return
     yield b""
 
 
 async def _in_threads(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """The chunks of a spool, read in worker threads because reading may wait."""
+    """Yield the chunks of a spool, read in worker threads because reading may wait."""
     while (chunk := await run_in_threadpool(next, chunks, None)) is not None:
         yield chunk
 
@@ -154,7 +154,7 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 
 def _start(response: ApiResponse, size: int | None) -> Message:
-    """The ASGI message with status and headers."""
+    """Return the ASGI message with status and headers."""
     headers = [(_header_name(name), value.encode("latin-1")) for name, value in response.headers.items()]
     length = [] if size is None else [(b"content-length", str(size).encode())]
     return {"type": "http.response.start", "status": response.status, "headers": headers + length}
@@ -166,7 +166,7 @@ def _header_name(name: str) -> bytes:
 
 
 def compressed(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """A body in gzip."""
+    """Yield a body compressed with gzip."""
     compressor = zlib.compressobj(1, wbits=zlib.MAX_WBITS | 16)
     for chunk in chunks:
         if data := compressor.compress(chunk):

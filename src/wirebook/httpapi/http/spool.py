@@ -1,6 +1,6 @@
-"""Response bodies: small ones are bytes, large ones are written to a temporary file and sent from it.
+"""Response bodies: small ones are bytes, large ones are written to a temporary file and sent from there.
 
-A large response therefore takes no memory, its status is known before it is sent, and a slow client keeps no
+A large response therefore takes no memory, its status is known before it is sent, and a slow client does not keep a
 transaction open. An export is sent while it is rendered; if rendering fails, the response is cut off.
 """
 
@@ -16,14 +16,14 @@ from typing import IO, Final
 from wirebook.problems.xregistry import refused
 
 CHUNK_SIZE: Final = 1 << 16
-"""Bytes, approximately, that are written and sent at once."""
+"""Approximate number of bytes that are written and sent at once."""
 
 MEMORY_LIMIT: Final = 1 << 20
 """Bytes up to which a body is kept in memory."""
 
 
 class BrokenBody(Exception):
-    """A body is incomplete: rendering it failed, or the client has disconnected."""
+    """A body is incomplete: its rendering failed, or the client has disconnected."""
 
 
 class BodySpool:
@@ -62,20 +62,20 @@ class BodySpool:
             self._changed.notify_all()
 
     def wait_for_start(self) -> bool:
-        """Wait for the first bytes. Returns False if the body ended without any."""
+        """Wait for the first bytes. Return False if the body ended without any."""
         with self._changed:
             self._changed.wait_for(lambda: self.size or self._has_ended)
             return self.size > 0
 
     def __iter__(self) -> Iterator[bytes]:
-        """The body in chunks, as they are written. Raises: BrokenBody"""
+        """Yield the body in chunks while it is written. Raises: BrokenBody"""
         offset = 0
         while chunk := self._read(offset):
             yield chunk
             offset += len(chunk)
 
     def _read(self, offset: int) -> bytes:
-        """The next chunk after `offset`; empty at the end. Raises: BrokenBody"""
+        """Return the next chunk after `offset`; empty at the end. Raises: BrokenBody"""
         with self._changed:
             self._changed.wait_for(lambda: self.size > offset or self._has_ended)
             if self._has_failed:
@@ -90,7 +90,8 @@ Body = bytes | BodySpool
 
 
 def render_body(pieces: Iterable[str], path: str, limit: int | None = None, spool: BodySpool | None = None) -> Body:
-    """The pieces as one body of at most `limit` bytes. A large body goes to `spool`, which others may read already.
+    """Return the pieces as one body of at most `limit` bytes. A large body is written to `spool`, which other threads
+    may already read.
 
     Raises: too_large
     """
@@ -108,7 +109,7 @@ def render_body(pieces: Iterable[str], path: str, limit: int | None = None, spoo
 
 
 def _limited_chunks(pieces: Iterable[str], path: str, limit: int) -> Iterator[bytes]:
-    """The pieces, joined to chunks. Raises: too_large"""
+    """Yield the pieces, joined into chunks. Raises: too_large"""
     remaining = limit
     for chunk in _chunks(pieces):
         remaining -= len(chunk)
