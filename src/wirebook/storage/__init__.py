@@ -1,1 +1,1 @@
-"""Layer `storage`: registries in SQLite and PostgreSQL, by one implementation."""
+"""Layer `storage`: one implementation of registries in SQLite and PostgreSQL."""

@@ -1,4 +1,4 @@
-"""The columns of entities, for filters and sorting: which members have columns, and which are in JSON texts."""
+"""The columns of entities for filters and sorting: which members have columns, and which are in JSON texts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Kind = Literal["string", "timestamp", "uinteger"]
 class EntityColumns:
     """The columns of one kind of entity.
 
-    Shape: `ids` are members that no text contains, by name; `texts` are the text columns, each with the names of its
-    members (None: all others). `keys` are columns to compare, by attribute name; `xid` the columns of the ids in an
-    xid, by position; `labels` the kind and key by which its labels are found.
+    Shape: `ids` has the members that no text contains, by name; `texts` has the text columns, each with the names of
+    its members (None: all others). `keys` has the columns to compare, by attribute name; `xid` has the columns of the
+    ids in an xid, by position; `labels` has the kind and key for looking up labels.
     """
 
     ids: Mapping[str, ColumnElement[Any]]
@@ -38,8 +38,8 @@ class EntityColumns:
 
 
 class MemberReader:
-    """Reads members from rows: those with `names`, or all (None). `columns` are the columns to select, at index
-    `first`.
+    """Reads members from rows: those with `names`, or all (None). `columns` are the columns to select, which must start
+    at index `first` of the row.
     """
 
     def __init__(self, entity_columns: EntityColumns, names: Iterable[str] | None, first: int) -> None:
@@ -114,7 +114,9 @@ def resource_columns(id_name: str) -> EntityColumns:
 
 
 def meta_columns(id_name: str, shown: FromClause) -> EntityColumns:
-    """Return the columns of the meta of a Resource, or of the one that it shows."""
+    """Return the columns of the meta of a Resource. `shown` is the table of the Resource, or of the target of its
+    cross-reference.
+    """
     ids = {
         id_name: RESOURCES.c.id,
         "xid": RESOURCES.c.xid + literal("/meta"),

@@ -1,7 +1,7 @@
 """Translate filter expressions into SQL conditions on columns.
 
-A condition may select more rows than its expression: unless it is `exact`, `wirebook.core.query.filters` tests the
-rows.
+A condition may select more rows than its expression matches. Unless it is `exact`, `wirebook.core.query.filters` tests
+the selected rows.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ PLAIN: Final = re.compile(r"[ !#-$&-\[\]-~]+")
 """Runs of characters that JSON does not escape and that are not special in LIKE, except for the underscore."""
 
 OTHERS: Final = frozenset({"integer", "uinteger", "decimal", "boolean", "timestamp", "any"})
-"""Types whose values can be equal although their texts differ."""
+"""Types with values that can be equal although their texts differ."""
 
 LARGEST: Final = 2**63
-"""Limit of integers in a column."""
+"""Integers in a column are below this limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A SQL condition that is true for all rows for which an expression holds. `exact`: and for no others."""
+    """A SQL condition that is true for all rows for which an expression holds. `exact`: and for no other rows."""
 
     sql: ColumnElement[bool] = field(default_factory=true)
     exact: bool = False
@@ -98,7 +98,7 @@ def _key_condition(expression: Expression, kind: Kind, column: ColumnElement[Any
 
 
 def _operand(expression: Expression) -> str | None:
-    """Return the operand as key columns store it; None if keys may be truncated before its end."""
+    """Return the operand as key columns store it; None if stored keys may differ from their values (see `text_key`)."""
     operand = comparable(expression.value, expression.type)
     assert operand is not None
     return operand[1] if len(operand[1]) < LONGEST and min(operand[1], default=" ") > "\1" else None
@@ -122,7 +122,7 @@ def _number_condition(expression: Expression, column: ColumnElement[Any]) -> Con
 
 
 def _pattern_condition(expression: Expression, kind: Kind, column: ColumnElement[Any]) -> Condition:
-    """Return the condition for a value with a wildcard: keys that start with the text before it."""
+    """Return the condition for a value with a wildcard: the key starts with the text before the wildcard."""
     prefix = re.split(r"\\?\*", fold(expression.value), maxsplit=1)[0]
     prefix = prefix.upper()[:19] if kind == "timestamp" else prefix[: LONGEST - 1]
     if expression.op != "=" or kind == "uinteger" or not prefix or "\0" in prefix:
@@ -131,7 +131,7 @@ def _pattern_condition(expression: Expression, kind: Kind, column: ColumnElement
 
 
 def _next(prefix: str) -> str:
-    """Return the smallest text above all texts with a prefix."""
+    """Return the smallest text that is greater than all texts with a prefix."""
     head, last = prefix[:-1], ord(prefix[-1])
     if last == 0x10FFFF:
         return _next(head) if head else prefix * 2
@@ -139,7 +139,7 @@ def _next(prefix: str) -> str:
 
 
 def _xid_condition(expression: Expression, entity_columns: EntityColumns) -> Condition:
-    """Return the condition for an xid, by the ids in it."""
+    """Return the condition for an xid: the columns have the ids in it."""
     if expression.op != "=" or expression.is_pattern:
         return ANYTHING
     segments = fold(expression.value).split("/")
@@ -174,11 +174,11 @@ def _label_condition(expression: Expression, kind: int, owner: ColumnElement[int
 
 
 def _text_condition(expression: Expression, text: ColumnElement[str], dialect: str) -> ColumnElement[bool]:
-    """Return a condition on the text of members: it must contain the names and a part of the value."""
+    """Return a condition on the text of members: it contains a part of the value or else the last name of the path."""
     if expression.op in ("!=", "null"):
         return true()
     names = [step.name for step in expression.path if isinstance(step, PathMember)]
-    # JSON contains plain names unescaped; databases limit the length of a pattern.
+    # Plain names are not escaped in JSON. Databases limit the length of a pattern.
     plain = [name for name in names[-1:] if len(name) <= LONGEST and PLAIN.fullmatch(name)]
     hints: list[ColumnElement[bool]] = [text.like(f'%"{name}":%') for name in plain]
     required_text = _required_text(expression)
@@ -198,7 +198,9 @@ def _required_text(expression: Expression) -> str:
 
 
 def _contains(text: ColumnElement[str], required_text: str, dialect: str) -> ColumnElement[bool]:
-    """Return whether a text contains a part in any case. Texts with non-ASCII characters pass, as these may fold."""
+    """Return the condition that a text contains a part, ignoring case. Texts with non-ASCII characters always pass,
+    because these may fold to ASCII.
+    """
     if dialect == "sqlite":
         return or_(text.like(f"%{required_text}%"), func.length(text) != func.length(cast(text, LargeBinary)))
     return or_(func.lower(text).like(f"%{required_text}%"), func.length(text) != func.octet_length(text))

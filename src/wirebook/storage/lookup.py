@@ -1,4 +1,4 @@
-"""Look up entities that a write is checked against but does not change, row by row in one query.
+"""Look up entities that a write is checked against but does not change, each kind in one query, row by row.
 
 Spec: core/model.md#groupsstringconstraints; core/spec.md#readonly-attribute.
 """
@@ -21,7 +21,9 @@ from wirebook.storage.tables import RESOURCES
 
 
 def read_shown(connection: Connection, model: Model, where: ColumnElement[bool]) -> Generator[ShownVersions]:
-    """Yield Resources that show Versions, with these Versions."""
+    """Yield the Resources with the Versions that they show: their own, or those of the target of a cross-reference.
+    Resources without Versions to show are left out.
+    """
     query = version_query().add_columns(RESOURCES.c.xid, RESOURCES.c.type, RESOURCES.c.xref)
     query = query.where(where).order_by(RESOURCES.c.key)
     with closing(rows(connection, query)) as found_in_order:
@@ -38,7 +40,7 @@ def _members(row: Any, model: Model) -> Members:
 
 
 def read_locked(connection: Connection, where: ColumnElement[bool]) -> dict[str, str]:
-    """Return a read-only Resource of each Group that has one, by the xid of the Group."""
+    """Return the xid of a read-only Resource of each Group that has one, by the xid of the Group."""
     is_candidate = RESOURCES.c.meta.contains('"readonly":true')  # may also match a nested member of an extension
     rows = connection.execute(select(RESOURCES.c.xid, RESOURCES.c.meta).where(where, is_candidate))
     locked = (row.xid for row in rows if parse_members(row.meta).get("readonly"))

@@ -1,6 +1,6 @@
-"""Outages: a database that cannot be reached or written, and how they are logged.
+"""Outages of a database that cannot be reached or written: detection, probing and logging.
 
-An outage is logged once when it begins, and once when it ends with its duration and the number of failed requests.
+An outage is logged when it begins, and when it ends, with its duration and the number of failed requests.
 
 Spec: docs/registry.md#outages; docs/decisions/0152-database-outages.md.
 """
@@ -26,7 +26,7 @@ SQLITE_UNUSABLE: Final = frozenset(
 )
 DISK_FULL, QUERY_CANCELED, READ_ONLY = "53100", "57014", "25006"
 LOST_CLASSES: Final = ("08", "28", "53", "57")
-"""Classes of SQLSTATE: connection, authorisation, resources, operator intervention."""
+"""SQLSTATE classes that mean a lost connection: connection, authorisation, resources, operator intervention."""
 
 SYSTEM_ERROR: Final = "58"
 CONFLICT_WITHOUT_STATE: Final = "PipelineAborted"
@@ -34,7 +34,7 @@ PROBE_INTERVAL: Final = 0.5
 """Seconds between attempts to reach a database."""
 
 CLOSE_SECONDS: Final = 2
-"""Seconds to wait for the end of an attempt when the database is closed."""
+"""Seconds that closing the database waits for the end of an attempt."""
 
 
 class Unavailable(Exception):
@@ -53,10 +53,9 @@ OUTAGES: Final = (Unavailable, Unwritable)
 
 
 def outage_of(error: Exception, *, is_write: bool) -> Unavailable | Unwritable | None:
-    """Return the outage that an error of SQLAlchemy or a driver means in a read or write transaction; None for other
-    errors.
+    """Return the outage that an error of SQLAlchemy or a driver indicates in a read or write transaction, or None.
 
-    Its text is the driver's, without statement and parameters.
+    Its text is that of the driver, without statement and parameters.
     """
     cause: Any = getattr(error, "orig", None) or error
     why = str(cause).strip().partition("\n")[0]
@@ -78,8 +77,8 @@ def outage_of(error: Exception, *, is_write: bool) -> Unavailable | Unwritable |
 class Probe:
     """Tries to reach a database in a separate thread, so that no request waits for it.
 
-    `reach` connects to the database and returns whether it succeeded. `is_away` is true from the first failed attempt
-    to the first successful one; a single failed transaction does not mean that others will fail.
+    `reach` connects to the database and returns whether that succeeded. `is_away` is true from the first failed attempt
+    to the first successful attempt. A failed transaction does not set it, because other transactions may succeed.
     """
 
     def __init__(self, reach: Callable[[], bool]) -> None:
@@ -88,7 +87,7 @@ class Probe:
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:
-        """Start the thread unless it runs."""
+        """Start the thread unless it is running."""
         with self._lock:
             if self._is_running or self._closing.is_set():
                 return
@@ -97,7 +96,9 @@ class Probe:
             self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread and wait for it, so that its connection is closed with the others; not for one that hangs."""
+        """Stop the thread and wait for it, so that its connection is closed with the others. Do not wait long if it
+        hangs.
+        """
         self._closing.set()
         if self._thread is not None:
             self._thread.join(CLOSE_SECONDS)
@@ -111,7 +112,7 @@ class Probe:
 
 
 class Outage:
-    """Tracks outages of one kind. `text` and `over` are the log messages for their begin and end."""
+    """Tracks outages of one kind. `text` and `over` are the log messages for their beginning and end."""
 
     def __init__(self, text: str, over: str) -> None:
         self._text, self._over, self._lock = text, over, threading.Lock()
@@ -120,11 +121,11 @@ class Outage:
 
     @property
     def is_on(self) -> bool:
-        """Whether the outage lasts."""
+        """Whether there is an outage now."""
         return self._since is not None
 
     def begin(self, why: object) -> None:
-        """Begin the outage, unless it lasts already, and log the cause."""
+        """Begin an outage and log the cause, unless there is one already."""
         with self._lock:
             if self._since is not None:
                 return

@@ -34,7 +34,7 @@ CONNECTING: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,  # milliseconds
 }
-"""Timeouts for a server that stops responding, unless the URL sets them."""
+"""Timeouts in seconds, except where noted, for a server that stops responding. The URL may override them."""
 
 READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {}; "
 WRITING: Final = "BEGIN; "
@@ -42,7 +42,7 @@ FIND: Final = "SELECT settings, members, revision, events, lastkey, xrefs FROM r
 """The columns of a `RegistryRow`."""
 
 ENCODING: Final = "UTF8"
-"""Required of the database and its connections: other encodings lack characters or count bytes as characters."""
+"""Required encoding of the database and its connections: others lack characters or count bytes as characters."""
 
 IDLE: Final = 10.0
 """Seconds without use after which a connection is tested."""
@@ -52,7 +52,7 @@ PREPARED: Final = 256
 
 
 def make_engine(url: URL, readers: int, wait: float) -> Engine:
-    """Return a pool of `readers` permanent and as many temporary connections; `wait` as in `open_database`."""
+    """Return an engine with `readers` permanent and as many temporary connections; `wait` as in `open_database`."""
     settings = SETTINGS | {"lock_timeout": f"{wait * 1000:.0f}"}
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
     engine = create_engine(
@@ -62,7 +62,7 @@ def make_engine(url: URL, readers: int, wait: float) -> Engine:
         max_overflow=readers,
         pool_use_lifo=True,  # keeps the prepared statements of few connections in use
         pool_timeout=wait,
-        hide_parameters=True,  # errors are logged, values of clients must not be
+        hide_parameters=True,  # errors are logged, but values of clients must not be
         connect_args={
             **{name: value for name, value in CONNECTING.items() if name not in url.query},
             "autocommit": True,
@@ -77,7 +77,7 @@ def make_engine(url: URL, readers: int, wait: float) -> Engine:
 
 
 def encoding_of(connection: psycopg.Connection[Any]) -> str | None:
-    """Return the encoding of a database."""
+    """Return the encoding of the database of a connection."""
     return connection.info.parameter_status("server_encoding")
 
 
@@ -108,8 +108,8 @@ def _has_unread_data(connection: psycopg.Connection[Any]) -> bool:
 
 
 def begin_reading(connection: psycopg.Connection[Any], seconds: float) -> RegistryRow | None:
-    """Begin a snapshot in which no statement takes longer than `seconds`. Return the Registry's row, None without a
-    Registry.
+    """Begin a snapshot in which no statement takes longer than `seconds`. Return the Registry's row, or None without
+    a Registry.
     """
     return _begin(connection, READING.format(max(1, int(seconds * 1000))) + FIND)
 

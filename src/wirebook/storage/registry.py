@@ -1,9 +1,9 @@
-"""The Registry's row: read once in a transaction, and written once at its end.
+"""The Registry's row, which a transaction reads once and a write updates once at its end.
 
-Every write has a number, the `revision` of all rows that it stores. It is larger than the number of the write before,
-and at least the time in microseconds: a registry that is created again or restored from a backup never reuses numbers.
-A write locks the row until its commit, so numbers are in commit order, and a reader that has seen an event has seen all
-before it.
+Every write has a number, the `revision` of all rows that it stores. It is larger than the number of the previous write,
+and at least the time in microseconds, so a registry that is created again or restored from a backup does not reuse
+numbers. A write locks the row until its commit, so numbers are in commit order, and a reader that sees an event also
+sees all events before it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RegistryRow:
     xrefs: bool
 
     def advance(self, new: int, *, happened: bool) -> None:
-        """Number a write, the `new` rows that it inserts and, if it `happened`, its event."""
+        """Assign numbers to a write, the `new` rows that it inserts and, if it `happened`, its row in the outbox."""
         self.revision = next_revision(self.revision)
         self.lastkey += new
         self.events += happened
@@ -46,12 +46,12 @@ def read_registry(connection: Connection) -> RegistryRow:
 
 
 def next_revision(number: int) -> int:
-    """Return the next number, or the time if that is larger."""
+    """Return the number after `number`, or the time if that is larger."""
     return max(number + 1, clock())
 
 
 def clock() -> int:
-    """Return the smallest number for a write now."""
+    """Return the time in microseconds, which is the smallest number for a write now."""
     return time.time_ns() // 1000
 
 

@@ -1,7 +1,7 @@
-"""Evaluate filters in the database: columns narrow down the rows, `wirebook.core.query.filters` tests those that
-remain.
+"""Evaluate filters in the database: conditions on columns narrow down the rows, and `wirebook.core.query.filters` tests
+the remaining rows.
 
-The number of queries depends on the filter only: two per level of a term, one of them for cross-references.
+The number of queries depends on the filter only: at most two per level of a term, one of them for cross-references.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ SHARED: Final = RESOURCES.alias("target")
 """The target of a cross-reference."""
 
 Test = Callable[[Sequence[Any]], bool]
-"""Returns whether a row matches."""
+"""A function that returns whether a row matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a level: `keys` from the Group down, the columns of the `entity` and, for a Resource, of its meta.
+    """The tables of a level: row `keys` from the Group down, the columns of the `entity` and, for a Resource, of its
+    meta.
 
-    `narrows`: conditions on columns may exclude rows.
+    `narrows`: conditions on columns may be used to exclude rows.
     """
 
     source: FromClause
@@ -67,7 +68,7 @@ class Search:
             self._decide(term, evaluation)
 
     def _decide(self, term: Term, evaluation: FilterEvaluation) -> None:
-        """Evaluate a term from level to level; what its last step leaves is in the response."""
+        """Evaluate a term from level to level, and add the entities that its last step leaves to the result."""
         start, above = len(evaluation.level), None
         *steps, last = term.steps
         for step in steps:
@@ -152,8 +153,8 @@ class Search:
         return Tables(source, where, keys, version_columns(id_name), narrows=shown is RESOURCES)
 
     def _in_target(self, level: Level, *, by_group: bool = False) -> list[ColumnElement[bool]]:
-        """Return which Resources are below the target. `by_group`: use the index on Groups; filters on Versions have
-        better ones.
+        """Return the conditions for Resources below the target. `by_group`: use the index on Groups; filters on
+        Versions have better indexes.
         """
         if len(self._within) == 2:
             return [RESOURCES.c.key == self._within[1]]
@@ -172,12 +173,14 @@ def _is_default_of(shown: FromClause) -> ColumnElement[bool]:
 
 
 def _is_reference(yes: bool) -> ColumnElement[bool]:
-    """Return whether a Resource is a cross-reference. Few are: only these are found by the index."""
+    """Return the condition that a Resource is a cross-reference, or that it is not. Few Resources are, so only the
+    first condition uses the index.
+    """
     return RESOURCES.c.xref > "" if yes else func.coalesce(RESOURCES.c.xref, "") == ""
 
 
 def _member_names(expressions: Iterable[Expression]) -> list[str] | None:
-    """Return the names of the members that expressions test; None if one tests any member."""
+    """Return the names of the members that expressions test; None if an expression tests members of any name."""
     first = [expression.path[0] for expression in expressions]
     names = [step.name for step in first if isinstance(step, PathMember)]
     return names if len(names) == len(first) else None

@@ -4,8 +4,8 @@
     for row in FIND.rows(connection, key=5):
         row.members
 
-SQLAlchemy takes ten times as long to build a statement as SQLite does to run it, so only statements that depend on the
-request are built for each request. Values are those of the driver: booleans of SQLite are 0 and 1.
+SQLAlchemy takes ten times as long to build a statement as SQLite takes to run it, so only statements that depend on the
+request are built for each request. Rows have the values of the driver: booleans of SQLite are 0 and 1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _dialect(name: str) -> Dialect:
 
 
 class CompiledStatement(NamedTuple):
-    """The text for a driver, constant parameters, a function that converts parameters, and one that makes rows."""
+    """The text for a driver, constant parameters, a function that packs parameters, and one that makes a row."""
 
     text: str
     constants: dict[str, Any]
@@ -49,8 +49,9 @@ class Statement:
         self._compiled: dict[str, CompiledStatement] = {}
 
     def run(self, connection: Connection, **parameters: Any) -> Any:
-        """Run the statement and return the driver's cursor. Raises: exceptions of the driver
-        (`session.conflict_errors`)
+        """Run the statement and return the driver's cursor.
+
+        Raises: exceptions of the driver (see `session.conflict_errors`)
         """
         text, constants, pack, _ = self.compiled_for(connection)
         return driver_of(connection).execute(text, pack(constants | parameters if constants else parameters))
@@ -108,12 +109,12 @@ def driver_of(connection: Connection) -> Any:
 
 
 def pipelined(connection: Connection) -> AbstractContextManager[Any]:
-    """Send statements without results in one batch. An error of any of them is raised at the end."""
+    """Send statements without results in one batch. An error in any of them is raised at the end."""
     return nullcontext() if connection.dialect.name == "sqlite" else driver_of(connection).pipeline()
 
 
 def is_open(connection: Connection) -> bool:
-    """Return whether there is a transaction in which statements can run."""
+    """Return whether the connection is in a transaction in which statements can run."""
     driver = driver_of(connection)
     if connection.dialect.name == "sqlite":
         return bool(driver.in_transaction)

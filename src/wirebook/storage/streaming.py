@@ -1,7 +1,7 @@
 """Stream the rows of queries within a time limit.
 
-The deadline and the open results are stored with the connection. The deadline is checked between rows; the database
-interrupts statements that return none for too long.
+The deadline and the open results are stored with the connection. The deadline is checked between batches of rows; the
+database interrupts a statement that returns no rows for too long.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BATCH: Final = 500
 """Rows per fetch."""
 
 STEPS: Final = 20_000
-"""SQLite virtual machine instructions between checks of the deadline: some tenths of a millisecond."""
+"""SQLite virtual machine instructions between checks of the deadline, which take some tenths of a millisecond."""
 
 LOCK_NOT_AVAILABLE: Final = "55P03"
 END, OPEN = "end", "open"
@@ -42,8 +42,9 @@ def is_lock_timeout(error: Exception) -> bool:
 
 @contextmanager
 def within(connection: Connection, seconds: float) -> Iterator[None]:
-    """Limit the time of all reads on a connection. Raises: TooSlow, also if another transaction holds a lock
-    too long
+    """Limit the time of all reads on a connection.
+
+    Raises: TooSlow, also if another transaction holds a lock for too long
     """
     end = connection.info[END] = monotonic() + seconds
     if connection.dialect.name == "sqlite":
@@ -55,14 +56,14 @@ def within(connection: Connection, seconds: float) -> Iterator[None]:
             raise TooSlow from error
         raise
     finally:
-        if not connection.invalidated:  # then its info is gone, too
+        if not connection.invalidated:  # an invalidated connection has lost its info
             del connection.info[END]
         if connection.dialect.name == "sqlite":
             driver_of(connection).set_progress_handler(None, 0)
 
 
 def limit_statements(connection: Connection, seconds: float) -> None:
-    """Let PostgreSQL interrupt statements of this transaction after so many seconds (0: never).
+    """Let PostgreSQL interrupt statements of this transaction after `seconds` (0: never).
 
     SQLite needs no such limit: `within` interrupts its statements.
     """
@@ -71,7 +72,7 @@ def limit_statements(connection: Connection, seconds: float) -> None:
 
 
 def rows(connection: Connection, query: Select[Any]) -> Generator[Any]:
-    """Yield the rows of a query in batches. Raises: TooSlow"""
+    """Yield the rows of a query, which are fetched in batches. Raises: TooSlow"""
     end = connection.info.get(END, float("inf"))
     results = connection.info.setdefault(OPEN, set())
     with connection.execute(query, execution_options={"yield_per": BATCH}) as result:
@@ -85,7 +86,7 @@ def rows(connection: Connection, query: Select[Any]) -> Generator[Any]:
 
 def close_results(connection: Connection) -> None:
     """Close results that were not read to their end because a response was aborted."""
-    if connection.invalidated:  # the results are closed with it
+    if connection.invalidated:  # which has closed the results
         return
     for result in connection.info.pop(OPEN, ()):
         result.close()

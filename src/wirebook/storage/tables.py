@@ -1,7 +1,7 @@
-"""The tables of a registry, the same in SQLite and PostgreSQL.
+"""The tables of a registry, which are the same in SQLite and PostgreSQL.
 
 Members of entities are stored as JSON text (`wirebook.core.entities.rows`). Values to look up, sort or compare have
-columns in addition. Text keys are folded in Python and compare code point by code point.
+columns as well. Text keys are folded in Python and compare by code point.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sqlalchemy.types import TypeEngine
 
 METADATA: Final = MetaData()
 KEY: Final[TypeEngine[int]] = BigInteger().with_variant(Integer, "sqlite")
-"""The type of row numbers: SQLite generates INTEGER keys only."""
+"""The type of row keys: SQLite generates only INTEGER keys."""
 
 
 def _text(name: str, *, nullable: bool = False, default: str | None = None) -> Column[str]:
@@ -62,9 +62,9 @@ REGISTRY: Final = Table(
 )
 """One row, which every write changes.
 
-Numbers of the last write (`revision`, which every row has from the write that stored it), the last change of model or
-capabilities (`settings`), the last event, and the last row of a Group, Resource or Version (`lastkey`). `xrefs`: the
-registry has or had a cross-reference.
+`revision` is the number of the last write; other rows have the `revision` of the write that stored them. `settings` is
+the number of the last change of model or capabilities, `events` that of the last row in the outbox. `lastkey` is the
+last key of a Group, Resource or Version. `xrefs`: the registry has or had a cross-reference.
 """
 
 SETTINGS: Final = Table(
@@ -75,7 +75,7 @@ SETTINGS: Final = Table(
     _text("model"),
     _text("capabilities"),
 )
-"""One row, large. `model` is the full model with the homes of imported types."""
+"""One large row. `model` is the full model with the homes of imported types."""
 
 GROUPS: Final = Table(
     "groups",
@@ -94,8 +94,8 @@ GROUPS: Final = Table(
     Index("groups_id", "type", "folded", unique=True),
     Index("groups_name", "type", "name"),
 )
-"""`counts` are the numbers of Resources by type, as members of a JSON object: adding or deleting one updates the row
-anyway.
+"""`counts` has the number of Resources by type, as members of a JSON object. It is stored here because adding or
+deleting a Resource updates the row of its Group anyway.
 """
 
 RESOURCES: Final = Table(
@@ -178,4 +178,4 @@ SINKS: Final = Table(
     _number("number"),
     _number("place"),
 )
-"""The progress of each sink: the last event sent is number `place` in row `number` of the outbox."""
+"""The progress of each sink: the last event that it received is at position `place` of row `number` of the outbox."""

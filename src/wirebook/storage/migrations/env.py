@@ -1,4 +1,4 @@
-"""Runs migrations on the connection that the program has open, in its transaction."""
+"""Runs migrations on the open connection of the program, in its transaction."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""The first tables."""
+"""Create the tables."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Model and capabilities get a table of their own: SQLite writes a row as a whole."""
+"""Move model and capabilities to their own table, because SQLite rewrites a whole row for every change."""
 
 from alembic import op
 from sqlalchemy import inspect
@@ -10,7 +10,7 @@ revision, down_revision = "0002", "0001"
 
 def upgrade() -> None:
     connection = op.get_bind()
-    if inspect(connection).has_table(SETTINGS.name):  # the first migration makes tables as they are now
+    if inspect(connection).has_table(SETTINGS.name):  # the first migration creates the current tables
         return
     SETTINGS.create(connection)
     op.execute(

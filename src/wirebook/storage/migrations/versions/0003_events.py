@@ -1,4 +1,4 @@
-"""Events are found by their numbers alone."""
+"""Drop the index on the times of events, which are looked up by number only."""
 
 from alembic import op
 

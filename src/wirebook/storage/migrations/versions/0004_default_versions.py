@@ -1,4 +1,4 @@
-"""Default Versions are found by their ids."""
+"""Drop the index on default Versions, which are looked up by id."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""What a Group has is counted in its row, which changes with it anyway."""
+"""Store the numbers of Resources in the row of their Group, which changes with them anyway."""
 
 from itertools import groupby
 
@@ -12,7 +12,7 @@ revision, down_revision = "0006", "0005"
 
 def upgrade() -> None:
     connection = op.get_bind()
-    if not inspect(connection).has_table("counts"):  # the first migration makes tables as they are now
+    if not inspect(connection).has_table("counts"):  # the first migration creates the current tables
         return
     kind = "TEXT" if connection.dialect.name == "sqlite" else 'TEXT COLLATE "C"'
     op.execute(f"ALTER TABLE groups ADD COLUMN counts {kind} DEFAULT '' NOT NULL")

@@ -1,4 +1,4 @@
-"""When a Resource was made is kept as a key that sorts as the instant does, as other times are."""
+"""Store the creation times of Resources as keys that sort chronologically, like all other times."""
 
 from alembic import op
 
