@@ -40,7 +40,7 @@ LOCK: Final = 0x77697265
 """The PostgreSQL advisory lock for creating and migrating a database."""
 
 CHECKPOINT: Final = 4000
-"""Pages in SQLite's write-ahead log before a checkpoint; one part of the log's index holds as many."""
+"""Pages in SQLite's write-ahead log before a checkpoint. One block of the index of the log has room for as many."""
 
 SPACE: Final = 1 << 20
 """Bytes of free space below which the disk of a SQLite file counts as full."""
@@ -71,7 +71,7 @@ class Database:
     def reading(self, seconds: float = READ_SECONDS) -> Iterator[Session]:
         """Provide a snapshot that concurrent writes do not change.
 
-        Raises: Unavailable; ReadFailure; TooSlow, if it takes longer than `seconds`
+        Raises: Unavailable; ReadFailure; TooSlow, if the read takes longer than `seconds` or no connection is free
         """
         try:
             with (
@@ -82,7 +82,7 @@ class Database:
                 closing(self._snapshot(connection, seconds)) as session,
             ):
                 yield session
-        except PoolTimeoutError as error:  # no connection became free in time
+        except PoolTimeoutError as error:  # no connection was free in time
             raise TooSlow from error
         except driver_errors(self.engine.dialect) as error:
             raise ReadFailure(str(error)) from error
@@ -109,8 +109,8 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Provide a transaction that is committed at the end and rolled back on any exception. SQLite: for one thread
-        only.
+        """Provide a transaction that is committed at the end and rolled back on any exception. For SQLite, call this on
+        one thread only.
 
         Raises: Unavailable; Unwritable; WriteConflict; TooSlow, if other writes take too long
         """
@@ -130,7 +130,7 @@ class Database:
 
     @contextmanager
     def _tracking_outages(self, *, is_write: bool) -> Iterator[None]:
-        """Begin an outage on an error that means one, and end it when a transaction or a probe succeeds.
+        """Begin an outage on an error that indicates one, and end it when a transaction succeeds.
 
         Raises: Unavailable, immediately while the database is known to be unreachable; Unwritable
         """
@@ -149,7 +149,7 @@ class Database:
             else:
                 self.unwritable.begin(outage)
             raise outage from error
-        except Refused:  # decided from data that was read
+        except Refused:  # the data to decide this was read
             self.unavailable.end()
             raise
         self.unavailable.end()
@@ -167,8 +167,8 @@ class Database:
         return True
 
     def has_space(self) -> bool:
-        """Return whether the file system of a SQLite file has free space: a small write may succeed where larger ones
-        fail.
+        """Return whether the file system of a SQLite file has free space. A test write would not tell, because small
+        writes may succeed where larger writes fail.
         """
         if not self.is_sqlite:
             return True
@@ -182,7 +182,7 @@ class Database:
 
     @contextmanager
     def _serialised(self) -> Iterator[Session]:
-        """Provide a write transaction, one at a time on all servers."""
+        """Provide a write transaction, one at a time across all servers."""
         if self.is_sqlite:
             with self.dedicated_connection("writing", "BEGIN IMMEDIATE") as connection:
                 with closing(Session(connection)) as session:
@@ -199,7 +199,7 @@ class Database:
 
     @contextmanager
     def dedicated_connection(self, purpose: str, begin: str) -> Iterator[Connection]:
-        """Provide a SQLite transaction on the connection dedicated to one purpose, and so to one thread."""
+        """Provide a SQLite transaction on the connection that is dedicated to one purpose, and so to one thread."""
         connection = self._dedicated.get(purpose) or self._dedicated.setdefault(purpose, self.engine.connect())
         driver = driver_of(connection)
         driver.execute(begin)
@@ -242,7 +242,7 @@ class Database:
 
     @contextmanager
     def exclusive_transaction(self) -> Iterator[Connection]:
-        """Provide a `transaction`, one at a time on all servers: for migrations and for creating a registry."""
+        """Provide a `transaction`, one at a time across all servers, for migrations and for creating a registry."""
         with self.transaction() as connection:
             if not self.is_sqlite:
                 connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
@@ -251,12 +251,15 @@ class Database:
 
     @contextmanager
     def leadership(self, name: str) -> Iterator[Leadership | None]:
-        """Provide the leadership for a task that one server at a time performs; None if another server has it."""
+        """Provide the leadership for a task that one server at a time performs; None if another server has it.
+
+        Raises: Unavailable
+        """
         if self.is_sqlite:  # no other server can open the file
             yield Leadership(None)
             return
         with self._tracking_outages(is_write=False), self.engine.connect() as connection:
-            connection.detach()  # closed at the end, not pooled, which releases the lock
+            connection.detach()  # closed at the end instead of pooled, which releases the lock
             lock = select(func.pg_try_advisory_lock(LOCK, func.hashtext(name)))
             yield Leadership(connection) if connection.execute(lock).scalar() else None
 
@@ -271,13 +274,16 @@ class Database:
 
 
 class Leadership:
-    """The leadership for a task, which lasts as long as its connection."""
+    """The leadership for a task, which lasts as long as the connection to the database."""
 
     def __init__(self, connection: Connection | None) -> None:
         self._connection = connection
 
     def check(self) -> None:
-        """Check that the leadership is not lost. Raises: Unavailable"""
+        """Check that the leadership is not lost.
+
+        Raises: an error of SQLAlchemy, which `Database.leadership` converts to Unavailable
+        """
         if self._connection:
             self._connection.execute(select(1))
 
@@ -287,8 +293,8 @@ def open_database(
 ) -> Database:
     """Open the database at `url` and migrate it to this version.
 
-    `readers` is the number of pooled connections, `wait` the seconds to wait for one and for locks. A SQLite file is
-    created unless it `must_exist`.
+    `readers` is the number of connections that the pool keeps open, `wait` the seconds to wait for a connection and, on
+    PostgreSQL, for locks. A SQLite file is created unless it `must_exist`.
 
     Raises: bad-database (unsupported, missing, unreachable, or newer than the program), database-in-use
     """
@@ -337,7 +343,7 @@ def _open_sqlite(url: URL, readers: int, wait: float) -> Database:
         pool_size=readers + 2,
         pool_use_lifo=True,  # keeps the caches of few connections warm
         pool_timeout=wait,
-        hide_parameters=True,  # errors are logged, values of clients must not be
+        hide_parameters=True,  # errors are logged, but values of clients must not be
         connect_args={"check_same_thread": False, "isolation_level": None, "cached_statements": 256},
     )
     event.listen(engine, "connect", _set_up_sqlite)
@@ -345,8 +351,9 @@ def _open_sqlite(url: URL, readers: int, wait: float) -> Database:
 
 
 def _lock_file(path: Path) -> int:
-    """Lock ``<file>.lock`` and return its descriptor; the lock ends with the process. Raises: database-in-use,
-    bad-database
+    """Lock ``<file>.lock`` and return its descriptor. The lock ends with the process.
+
+    Raises: database-in-use, bad-database
     """
     if not path.parent.is_dir():
         why = f"the folder '{path.parent}' does not exist; correct the path, or create the folder"
@@ -383,8 +390,9 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 
 
 def migrate(database: Database) -> None:
-    """Migrate the tables to this version, under a lock, since several servers may start at once. Raises:
-    bad-database
+    """Migrate the tables to this version, under a lock, because several servers may start at once.
+
+    Raises: bad-database
     """
     with database.exclusive_transaction() as connection:
         if not database.is_sqlite and (encoding := encoding_of(driver_of(connection))) != ENCODING:

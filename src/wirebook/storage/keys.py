@@ -1,4 +1,4 @@
-"""Pass many keys as one JSON parameter, so that the text of a query does not depend on their number."""
+"""Pass many keys to a query as one JSON parameter, so that the text of the query does not depend on their number."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ LONGEST: Final = 400
 """Maximum length of a text key in a column; PostgreSQL cannot index longer ones."""
 
 MANY: Final = 2000
-"""Number of keys above which a scan of all rows in order is faster than fetching and sorting each."""
+"""Number of keys above which it is faster to scan all rows in order than to fetch and sort single rows."""
 
 
 def text_key(folded: str) -> str:
-    """Return a folded text as key columns store it: truncated, without U+0000, which PostgreSQL rejects."""
+    """Return a folded text as key columns store it: truncated, and with U+0001 for U+0000, which PostgreSQL rejects."""
     return folded[:LONGEST].replace("\0", "\1")
 
 
 def one_of(connection: Connection, column: ColumnElement[int], keys: Collection[int]) -> ColumnElement[bool]:
-    """Return whether a column has one of `keys`."""
+    """Return the condition that a column has one of `keys`."""
     data: BindParameter[str] = bindparam(None, msgspec.json.encode(sorted(keys)).decode())
     if connection.dialect.name == "sqlite":
         values: Any = select(func.json_each(data).table_valued("value").c.value)
@@ -44,7 +44,7 @@ def one_of(connection: Connection, column: ColumnElement[int], keys: Collection[
 
 
 def has_id(connection: Connection, folded: ColumnElement[str], ids: Iterable[str]) -> ColumnElement[bool]:
-    """Return whether a column of lower-case ids has one of `ids`."""
+    """Return the condition that a column of lower-case ids has one of `ids`."""
     table = key_table(connection, ("folded",), [(id_.lower(),) for id_ in ids])
     return folded.in_(select(table.c.folded))
 
@@ -55,7 +55,7 @@ def key_table(connection: Connection, names: Sequence[str], rows: Iterable[Seque
 
 
 def key_parameter(dialect: str, *names: str) -> FromClause:
-    """Return a `key_table` for a statement that is compiled once; its rows are the parameter `keys`, made by
+    """Return a `key_table` for a statement that is compiled once. Its rows are the parameter `keys`, a result of
     `key_rows`.
     """
     return _table(dialect, names, bindparam("keys", type_=Text()))

@@ -1,4 +1,4 @@
-"""Load the entities that a write request names, with a fixed number of queries."""
+"""Load the entities that a write request affects, with a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Counts = dict[str, dict[str, int]]
 
 
 class Loader:
-    """Loads entities in one transaction. `keys` are their rows by xid, `counts` the numbers of Resources in Groups.
+    """Loads entities in one transaction. `keys` has their row keys by xid, `counts` the numbers of Resources in Groups.
 
     Implements `wirebook.core.entities.state.EntityReader`.
     """
@@ -46,7 +46,7 @@ class Loader:
         self._groups: dict[int, Group] = {}
 
     def snapshot(self, affected: AffectedEntities, registry: RegistryEntity) -> Snapshot:
-        """Return the snapshot for a request."""
+        """Return the snapshot of the entities that a request affects, and of the targets of their cross-references."""
         if affected.every_group:
             group_rows = GROUPS_OF_TYPES.rows(self._connection, keys=[(affected.every_group,)])
         else:
@@ -159,7 +159,7 @@ class Loader:
         return read_shown(self._connection, self._model, here)
 
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
-        """Return a read-only Resource of each Group that has one."""
+        """Return the xid of a read-only Resource of each Group that has one, by the xid of the Group."""
         keys = key_table(self._connection, ("key",), [(self.keys[group.xid],) for group in groups])
         return read_locked(self._connection, RESOURCES.c.parent.in_(select(keys.c.key)))
 
@@ -173,12 +173,12 @@ class Loader:
 # -- statements -----------------------------------------------------------------------------------------------------
 
 Columns = Mapping[str, Any]
-"""The values that a select compares with, by name: columns of a key table, or parameters."""
+"""The values that a select compares columns with, by name: columns of a key table, or parameters."""
 
 
 class ByKeys:
-    """A select for some keys. A single key, which most requests have, is compared directly: a key table takes twice the
-    time.
+    """A select for a number of keys. A single key, the most frequent case, is compared directly, because a key table
+    takes twice the time.
     """
 
     def __init__(self, names: Sequence[str], build: Callable[[Columns], Select[Any]]) -> None:
@@ -204,7 +204,7 @@ class ResourceSelects(NamedTuple):
 def _resource_selects(
     names: Sequence[str], tables: FromClause, where: Callable[[Columns], ColumnElement[bool]]
 ) -> ResourceSelects:
-    """Return the selects for Resources in `tables` that meet a condition."""
+    """Return the selects for the Resources in `tables` that meet a condition, and for their Versions."""
 
     def resources(key: Columns) -> Select[Any]:
         return select(RESOURCES).select_from(tables).where(where(key)).order_by(RESOURCES.c.key)

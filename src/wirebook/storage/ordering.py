@@ -1,6 +1,7 @@
-"""Sort collections by id, or by an attribute and then by id, from any position on.
+"""Sort collections by id, or by an attribute and then by id, starting at any position.
 
-The database sorts by attributes that have columns. Other values are read one by one; at most one page is in memory.
+The database sorts by attributes that have columns. Other values are read one by one and sorted in memory, where at most
+`limit` positions are kept.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ BY_ID: Final = Sort(())
 
 
 class SortPosition(NamedTuple):
-    """The position of an entity in its collection: the value it is sorted by (see `comparable`), and its
+    """The position of an entity in its collection: its row key, the value it is sorted by (see `comparable`), and its
     lower-case id.
     """
 
@@ -56,7 +57,7 @@ class _Column:
 class Ordering:
     """The entities of a collection, or those with `ids`, in an order.
 
-    `owner` is the key of the entity that contains the collection; `keys` are the entities that a filter left.
+    `owner` is the row key of the entity that contains the collection; `keys` are the entities that a filter leaves.
     """
 
     def __init__(
@@ -76,14 +77,14 @@ class Ordering:
     def positions(
         self, sort: Sort = BY_ID, after: SortPosition | None = None, limit: int | None = None
     ) -> list[SortPosition]:
-        """Return the positions after `after`, at most `limit`."""
+        """Return at most `limit` positions after `after` (None: from the start)."""
         if sort is BY_ID:
             return self._by_id(after, limit)
         column = self._column(sort)
         return self._by_value(sort, after, limit) if column is None else self._by_column(sort, column, after, limit)
 
     def _column(self, sort: Sort) -> _Column | None:
-        """Return the column of an attribute; None if it has none."""
+        """Return the column to sort by; None if the attribute has no column."""
         first, *rest = sort.path
         name = first.name if isinstance(first, PathMember) else ""
         type_ = self._type(sort)
@@ -182,7 +183,7 @@ def _is_after(
 
 
 def _parameter(value: Any) -> str | int:
-    """Return the value of a position as a parameter; the client may have forged the position."""
+    """Return the value of a position as a parameter, within the limits of columns: the client may have forged it."""
     return text_key(value) if isinstance(value, str) else int(max(-LARGEST, min(value, LARGEST - 1)))
 
 
@@ -213,7 +214,7 @@ PAGES: Final = {
     ),
     "versions": _page(VERSIONS, version_tables(), RESOURCES.c.key == bindparam("owner")),
 }
-"""Selects of the next page of a collection by id, by kind of collection."""
+"""Statements that select the next page of a collection in the order of ids, by kind of collection."""
 
 
 def _collection(target: RequestTarget, owner: int) -> tuple[Any, FromClause, EntityColumns, list[ColumnElement[bool]]]:

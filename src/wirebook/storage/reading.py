@@ -1,6 +1,6 @@
-"""Read rows for responses: those of each level in the order of their parents, in one query per level.
+"""Read rows for responses: one query per level, with the rows in the order of their parents.
 
-A cross-reference is joined with its target and has the target's meta, count and Versions.
+A cross-reference is joined with its target and shows the target's meta, count and Versions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def resource_tables() -> FromClause:
 
 
 def is_default(resource: ColumnElement[int], defaultid: ColumnElement[str]) -> ColumnElement[bool]:
-    """Return whether a Version is the default of the Resource with that key."""
+    """Return the condition that a Version is the default of the Resource with that key."""
     return (VERSIONS.c.parent == resource) & (VERSIONS.c.folded == func.lower(defaultid))
 
 
@@ -70,7 +70,7 @@ def resource_query(*, documents: bool = False) -> Select[Any]:
 
 
 def resource_row(row: Any, revisions: tuple[int, ...] = ()) -> ResourceRow:
-    """Return a row of `resource_query`."""
+    """Return a row of `resource_query` as a `ResourceRow`."""
     key, parent, id_, meta, default, sticky, count, xref, version, *rest = row
     shown = None if version is None else version_row((version, key, *rest))
     return ResourceRow(key, parent, id_, meta, default, bool(sticky), count, shown, xref, revisions)
@@ -94,7 +94,7 @@ def version_query(*, documents: bool = False) -> Select[Any]:
 
 
 def version_row(row: Any) -> VersionRow:
-    """Return a row of `version_query`."""
+    """Return a row of `version_query` as a `VersionRow`."""
     key, owner, id_, head, tail, contenttype, body = row
     return VersionRow(key, owner, id_, head, tail, contenttype, None if body is None else bytes(body))
 
@@ -119,10 +119,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ReadScope:
-    """The rows of a response: those below `target`, whose Group or Resource has the `key`, that remain in
-    `filter_result`.
+    """The rows of a response: those below `target` that `filter_result` leaves. `key` is the row key of the Group or
+    Resource of the target.
 
-    For a collection also its `page`, or the `ids` to show, or the keys to show in `order`.
+    A collection may be limited to a `page`, to `ids`, or to the keys in `order`, in this order. `documents`: with the
+    documents of Versions.
     """
 
     target: RequestTarget
@@ -134,7 +135,7 @@ class ReadScope:
     filter_result: FilterResult | None = None
 
     def holds(self, connection: Connection, kind: str, table: FromClause) -> list[ColumnElement[bool]]:
-        """Return the conditions for page and ids if the target is a collection of that kind."""
+        """Return the conditions of page and ids if the target is a collection of that kind, else none."""
         if self.target.kind != kind:
             return []
         conditions = self.page.holds(table.c.folded) if self.page else []
@@ -165,7 +166,7 @@ class SqlRowSource:
         return RowCursor(version_row(row) for row in self._rows(query.order_by(VERSIONS.c.folded)))
 
     def _ordered(self, query: Select[Any], kind: str, key: Any) -> Select[Any]:
-        """Apply the order of the scope if the target is a collection of that kind."""
+        """Apply the order of the scope if it has one and the target is a collection of that kind."""
         if self._scope.target.kind != kind or self._scope.order is None:
             return query
         positions = [(position, key_) for position, key_ in enumerate(self._scope.order)]
@@ -173,7 +174,7 @@ class SqlRowSource:
         return query.join(order, order.c.key == key).order_by(order.c.placekey)
 
     def _in_scope(self, query: Select[Any], level: Level) -> Select[Any]:
-        """Select those Groups of a level that are in the response."""
+        """Restrict a query to the Groups of a level that are in the response."""
         conditions = [GROUPS.c.type == level[0], *self._scope.holds(self._connection, "groups", GROUPS)]
         filter_result = self._scope.filter_result
         if filter_result is not None and 0 not in filter_result.whole.get((), ()):
@@ -182,7 +183,7 @@ class SqlRowSource:
         return query.where(*conditions)
 
     def _below(self, query: Select[Any], level: Level) -> Select[Any]:
-        """Select the Resources of a level below the target, in the order of their Groups and ids."""
+        """Restrict a query to the Resources of a level below the target, in the order of their Groups and ids."""
         kind = self._scope.target.kind
         if kind in ("resource", "versions", "version", "meta"):
             return query.where(RESOURCES.c.key == self._scope.key)
@@ -195,7 +196,9 @@ class SqlRowSource:
         return self._ordered(query, "groups", GROUPS.c.key).order_by(GROUPS.c.folded, RESOURCES.c.folded)
 
     def _left(self, level: Level) -> list[ColumnElement[bool]]:
-        """Return which Resources a filter leaves: single ones, and all in Groups that remain completely."""
+        """Return the conditions for the Resources that a filter leaves: single Resources, and all in Groups that remain
+        completely.
+        """
         filter_result = self._scope.filter_result
         if (
             filter_result is None

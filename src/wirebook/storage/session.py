@@ -1,5 +1,6 @@
-"""A database session: the operations of one request in one transaction. Other packages use the database through it
-only.
+"""A database session: the operations of one request in one transaction.
+
+Other packages read and write a registry only through sessions.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ Homes = Mapping[tuple[str, str], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class StoredSettings:
-    """Model and capabilities in stored form: the full model, the homes of imported types, and the model source."""
+    """Model and capabilities in stored form: the full model, the homes of imported types, the model source, and the
+    capabilities.
+    """
 
     full: Mapping[str, Any]
     homes: Homes
@@ -53,11 +56,13 @@ class StoredSettings:
 
 
 class WriteConflict(Exception):
-    """Another write came first, or the database is too busy; a retry may succeed."""
+    """Another write came first, or the database is too busy. A retry may succeed."""
 
 
 class RollbackRequired(Exception):
-    """A write failed after it had changed something: its whole transaction must be rolled back."""
+    """A write failed after it changed something, or its failure ended the transaction, so the whole transaction must be
+    rolled back.
+    """
 
 
 class ReadFailure(Exception):
@@ -93,7 +98,10 @@ class Session:
 
     @contextmanager
     def rollback_if_changed(self) -> Iterator[None]:
-        """Pass on exceptions of a block that changed nothing. Raises: RollbackRequired, if it had changed something"""
+        """Pass on exceptions of a block that changed nothing.
+
+        Raises: RollbackRequired, if the block changed something or its exception ended the transaction
+        """
         before, failed = self._changes, conflict_errors(self.connection.dialect)
         try:
             yield
@@ -110,7 +118,7 @@ class Session:
         return self._changes > 0
 
     def write_registry_row(self) -> None:
-        """Write the Registry's row unchanged, to test whether the database is writable."""
+        """Write the Registry's row unchanged in `finish`, to test whether the database is writable."""
         self._changes += 1
 
     # -- the Registry ---------------------------------------------------------------------------------------------
@@ -120,7 +128,7 @@ class Session:
         return self.connection.execute(select(REGISTRY.c.key)).first() is not None
 
     def create(self, members: Members, stored: StoredSettings) -> None:
-        """Create the Registry, of which there is one per database."""
+        """Create the Registry. A database has only one."""
         row: dict[str, Any] = {"registryid": members["registryid"], "members": format_members(members)}
         row |= {"key": 1, "revision": clock(), "settings": clock()}
         self.connection.execute(insert(REGISTRY), row)
@@ -162,7 +170,7 @@ class Session:
     # -- single entities --------------------------------------------------------------------------------------------
 
     def group(self, plural: str, id_: str) -> GroupRow | None:
-        """Return a Group, or None."""
+        """Return the row of a Group, or None."""
         row = _GROUP.row(self.connection, type=plural, folded=id_.lower())
         if row is None or row.id != id_:
             return None
@@ -174,7 +182,7 @@ class Session:
         self._prefetched = {row.xid: _resource_row(row) for row in rows}
 
     def resource(self, xid: str, *, document: bool = True) -> ResourceRow | None:
-        """Return a Resource or None; `document`: with the document of its default Version."""
+        """Return the row of a Resource, or None. `document`: with the document of its default Version."""
         known = None if document else self._prefetched.get(xid)
         if known is not None:
             return known
@@ -182,7 +190,7 @@ class Session:
         return None if row is None else _resource_row(row)
 
     def version(self, resource: ResourceRow, id_: str, *, document: bool = True) -> VersionRow | None:
-        """Return a Version that a Resource shows, or None."""
+        """Return the row of a Version that a Resource shows, or None. `document`: with its document."""
         row = _VERSION[document].row(self.connection, key=resource.key, folded=id_.lower())
         return None if row is None or row.id != id_ else version_row(row)
 
@@ -209,32 +217,34 @@ class Session:
         *,
         ids: Collection[str] | None = None,
     ) -> Ordering:
-        """Return a collection, or those with `ids`, for sorting.
+        """Return the entities of a collection, or those with `ids`, for sorting.
 
-        `owner` is the row of the entity that contains it; `keys` are the entities that a filter left.
+        `owner` is the row key of the entity that contains the collection; `keys` are the entities that a filter leaves.
         """
         return Ordering(self.connection, model, target, owner, keys, ids=ids)
 
     def search(self, model: Model, within: tuple[int, ...] = ()) -> Search:
-        """Return the search for a filter on everything, or below the Group and the Resource with the keys `within`."""
+        """Return the evaluation of filters in the whole registry, or below the Group and the Resource with the keys
+        `within`.
+        """
         return Search(self.connection, model, within)
 
     @property
     def outbox(self) -> Outbox:
-        """The outbox. In a write, the caller may change it."""
+        """The outbox. In a write, its use counts as a change, because the caller may change it."""
         self._changes += 1
         return Outbox(self.connection, self._registry)
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def load(self, affected: AffectedEntities, model: Model) -> Snapshot:
-        """Load the entities that a request names."""
+        """Load the entities that a request affects."""
         self._loader = Loader(self.connection, model, self._registry)
         members = self.registry_members()
         return self._loader.snapshot(affected, RegistryEntity("/", members, dict(members)))
 
     def store(self, change_set: ChangeSet, event: OutboxEntry | None = None) -> None:
-        """Store a change set made from the last `load`, and its event."""
+        """Store a change set that was made from the last `load`, and its events in one outbox entry."""
         self._changes += 1
         assert self._loader
         writer = ChangeWriter(self.connection, self._registry, self._loader.keys, self._loader.counts)
@@ -242,7 +252,7 @@ class Session:
         self._prefetched = writer.resource_rows
 
     def finish(self) -> None:
-        """Write what is written once per transaction; called before the commit."""
+        """Update the Registry's row if the transaction changed something. Call this before the commit."""
         if self._changes:
             self._registry.write(self.connection)
 
@@ -256,7 +266,7 @@ def _resource(*, document: bool) -> Statement:
 
 
 def _resources(*, document: bool) -> Select[Any]:
-    """Return the query for Resources with the further columns of `_resource_row`."""
+    """Return the query for Resources with the additional columns that `_resource_row` reads."""
     more = RESOURCES.c.revision, TARGET.c.revision.label("target_revision"), RESOURCES.c.xid.label("xid")
     return resource_query(documents=document).add_columns(*more)
 

@@ -1,7 +1,7 @@
-"""A transaction shared by short reads of one thread, since to begin and end one takes as long as such a read.
+"""A transaction that short reads on one thread share, because its begin and end take as long as such a read.
 
-The first read begins it and schedules its end for when all reads that wait by then are answered. A read therefore never
-sees an older state than any response sent before it arrived.
+The first read begins the transaction and schedules its end after all reads that are waiting by then. A read therefore
+never sees an older state than any response that was sent before the read arrived.
 
 Spec: docs/decisions/0104-request-threads.md.
 """
@@ -19,7 +19,7 @@ ScheduleEnd = Callable[[Callable[[], None]], object]
 
 
 class SharedTransaction:
-    """A transaction, begun by `opening`, that reads enter repeatedly until it ends. An error ends it, too."""
+    """A transaction that `opening` begins and that reads enter repeatedly until it ends. An error also ends it."""
 
     def __init__(self, opening: Opening) -> None:
         self._opening, self._open = opening, ExitStack()
@@ -27,7 +27,9 @@ class SharedTransaction:
         self._schedule_end: ScheduleEnd | None = None
 
     def until(self, schedule_end: ScheduleEnd) -> SharedTransaction:
-        """Return itself; `schedule_end` receives the function that ends the transaction if this read begins it."""
+        """Return itself. If the next read begins the transaction, `schedule_end` is called with the function that ends
+        it.
+        """
         self._schedule_end = schedule_end
         return self
 

@@ -24,11 +24,11 @@ GROUP, VERSION, META = 1, 2, 3
 """Kinds of owners in the table of labels."""
 
 Rows = list[tuple[str, dict[str, Any]]]
-"""Rows by xid."""
+"""Rows with their xids."""
 
 
 class OutboxEntry(NamedTuple):
-    """The event of a request, for the outbox."""
+    """The change events of a request, as a row of the outbox."""
 
     time: str
     correlation: str
@@ -36,11 +36,11 @@ class OutboxEntry(NamedTuple):
 
 
 class ChangeWriter:
-    """Writes one change set. What is written to the Registry's row at the end of the transaction goes to `registry`.
+    """Writes one change set, except for changes of the Registry's row, which are made in `registry` only.
 
-    `keys` are the loaded rows by xid, `counts` the numbers of Resources in their Groups; new rows are added to them.
-    `resource_rows` has the written Resource as a read would return it, if it is the only one and its default Version
-    was written.
+    `keys` has the loaded row keys by xid, `counts` the numbers of Resources in Groups; both are updated.
+    `resource_rows` has the written Resource as a read would return it, if there is only one and its default Version was
+    written.
     """
 
     def __init__(self, connection: Connection, registry: RegistryRow, keys: Keys, counts: Counts) -> None:
@@ -50,7 +50,7 @@ class ChangeWriter:
         self.resource_rows: dict[str, ResourceRow] = {}
 
     def store(self, change_set: ChangeSet, event: OutboxEntry | None = None) -> None:
-        """Write the change set and its event."""
+        """Write the change set and its events."""
         with pipelined(self._connection):
             self._store(change_set, event)
 
@@ -88,7 +88,7 @@ class ChangeWriter:
         versions: Sequence[tuple[Resource, Version]],
         event: OutboxEntry | None,
     ) -> None:
-        """Number the write, the new rows and the event."""
+        """Assign numbers to the write and the new rows, and add the events to the outbox."""
         xids = (
             [group.xid for group in groups]
             + [resource.xid for resource in resources]
@@ -131,7 +131,7 @@ class ChangeWriter:
         INSERT[table.name].run_many(self._connection, [row for _, row in new])
 
     def _group_row(self, group: Group) -> dict[str, Any]:
-        """Return the columns of a Group, without an unchanged name, so that its index is not updated."""
+        """Return the columns of a Group, without an unchanged name, so that the index on names is not updated."""
         members, before = group.members, group.before
         row = {
             "type": group.type.plural,
@@ -179,7 +179,7 @@ class ChangeWriter:
         return rows
 
     def _remember(self, resource: Resource, row: dict[str, Any], versions: dict[str, dict[str, Any]]) -> None:
-        """Remember a Resource for the response; `versions` are the written rows by xid."""
+        """Keep the row of a Resource for the response. `versions` has the written rows by xid."""
         xid = f"{resource.xid}/versions/{resource.default}"
         if xid not in versions:
             return
@@ -218,7 +218,7 @@ class ChangeWriter:
     # -- labels ---------------------------------------------------------------------------------------------------
 
     def _store_labels(self) -> None:
-        """Rewrite labels that changed; most entities have none."""
+        """Rewrite the labels of entities whose labels changed; most entities have none."""
         changed = [
             (kind, xid, label) for kind, xid, label in self._labels if _labels(label.before) != _labels(label.members)
         ]
@@ -234,7 +234,9 @@ class ChangeWriter:
 
 
 def _to_write(resource: Resource) -> Iterator[Version]:
-    """Yield Versions that are new or changed, have a changed text, or became or ceased to be the default."""
+    """Yield the Versions that are new, changed or stored as a different text, or that became or ceased to be the
+    default.
+    """
     was, now = (resource.meta.before or {}).get("defaultversionid"), resource.meta.members.get("defaultversionid")
     moved = {was, now} if was != now else set()
     for version in resource.versions.values():
@@ -259,7 +261,7 @@ def store_settings(connection: Connection, columns: dict[str, str]) -> None:
 # -- statements -----------------------------------------------------------------------------------------------------
 
 FIXED: Final = frozenset({"key", "parent", "type", "id", "folded", "xid", "row"})
-"""Columns that never change in a row, and the parameter that identifies it."""
+"""Columns that never change in a row, and the parameter `row` that identifies it."""
 
 
 def _store_settings(_: str) -> Any:
