@@ -111,8 +111,7 @@ class App:
             return (add_root_link(response, base) if base is not None else response), origin
 
     def _server_route(self, method: str, path: str) -> ServerRoute | None:
-        """Return the route of a request that is handled outside of a transaction, unless a Group type with the name of
-        its path replaces it."""
+        """Return the `ServerRoute` of a request, unless a Group type with the name of its path replaces it."""
         route = find_server_route(path)
         if route is None or method not in ("GET", "HEAD"):
             return None

@@ -65,8 +65,7 @@ def log_failure(logger: logging.Logger, text: str, method: str, path: str, error
 
 
 def format_stack(error: BaseException) -> str:
-    """Return the traceback of an exception and its causes, without source code and with messages as `describe` has
-    them."""
+    """Return the traceback of an exception and its causes, without source code; `describe` selects the messages."""
     return "\n".join(_stack_lines(error))
 
 

@@ -165,8 +165,10 @@ class EventTrimmer:
 
 @contextmanager
 def run_in_background(*loops: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Run loops in their own threads, and restart a loop that fails. At the end, stop the loops and wait for a limited
-    time."""
+    """Run loops in their own threads, and restart a loop that fails.
+
+    At the end, stop the loops and wait for them for a limited time.
+    """
     stopping = threading.Event()
     threads = [threading.Thread(target=_restart, args=(loop, stopping), daemon=True) for loop in loops]
     for thread in threads:

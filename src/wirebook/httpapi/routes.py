@@ -154,7 +154,7 @@ def find_route(path: str) -> Route | None:
 
 
 def find_server_route(path: str) -> ServerRoute | None:
-    """Return the route of a path that is handled outside of a transaction, or None."""
+    """Return the route of a path that is handled outside of a transaction; None for any other path."""
     return SERVER.get("/" + path.strip("/"))
 
 
@@ -219,8 +219,7 @@ def _not_allowed(request: ApiRequest, methods: tuple[str, ...]) -> MethodNotAllo
 
 
 def _current_representation(context: RequestContext) -> Representation | None:
-    """Return what a GET of the URL of a write returns in the transaction of the write; None if the status is 404 or
-    405."""
+    """Return what a GET of the URL of a write returns in the transaction of the write; None for 404 and 405."""
     request = context.request
     headers = [(IF_NONE_MATCH, value) for name, value in request.headers if name in (IF_MATCH, IF_NONE_MATCH)]
     reading = ApiRequest("GET", request.path, request.base, request.query, headers)

@@ -112,8 +112,7 @@ def _run(app: App, options: ServerOptions, on_ready: Callable[[str], None]) -> N
 
 
 def base_url(options: ServerOptions, listener: socket.socket) -> str:
-    """Return the URL of the Registry with a trailing slash, from the options or else from the address that the server
-    listens on."""
+    """Return the URL of the Registry with a trailing slash, from the options or else from the listening address."""
     if options.base_url:
         return options.base_url.rstrip("/") + "/"
     host, port = listener.getsockname()[:2]

@@ -108,15 +108,13 @@ class Service:
         return self.response_cache.respond(request, call_soon)
 
     def read_batched(self, request: ApiRequest) -> Future[ApiResponse] | None:
-        """Return the future response to a cacheable read of PostgreSQL, which shares a snapshot with other reads, else
-        None."""
+        """Return the future response to a cacheable read of PostgreSQL, else None. Such reads share a snapshot."""
         if not self._read_batcher or not self._is_cacheable(request):
             return None
         return self._read_batcher.submit(request, "/".join(request.path.removesuffix(DETAILS).split("/")[:5]))
 
     def _is_cacheable(self, request: ApiRequest) -> bool:
-        """Return whether a request reads one Resource, meta or Version, without its document, query parameters or
-        If-Match."""
+        """Return whether a request reads one Resource, meta or Version, without document, parameters and If-Match."""
         parts = request.path.split("/")
         if request.method not in ("GET", "HEAD") or request.query or not 5 <= len(parts) <= 7:
             return False

@@ -38,8 +38,9 @@ class EntityColumns:
 
 
 class MemberReader:
-    """Reads members from rows: those with `names`, or all (None). `columns` are the columns to select, which must start
-    at index `first` of the row.
+    """Reads members from rows: those with `names`, or all (None).
+
+    `columns` are the columns to select; they start at index `first` of a row.
     """
 
     def __init__(self, entity_columns: EntityColumns, names: Iterable[str] | None, first: int) -> None:
@@ -114,8 +115,9 @@ def resource_columns(id_name: str) -> EntityColumns:
 
 
 def meta_columns(id_name: str, shown: FromClause) -> EntityColumns:
-    """Return the columns of the meta of a Resource. `shown` is the table of the Resource, or of the target of its
-    cross-reference.
+    """Return the columns of the meta of a Resource.
+
+    `shown` is the table of the Resource, or of the target of its cross-reference.
     """
     ids = {
         id_name: RESOURCES.c.id,

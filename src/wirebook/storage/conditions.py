@@ -198,8 +198,9 @@ def _required_text(expression: Expression) -> str:
 
 
 def _contains(text: ColumnElement[str], required_text: str, dialect: str) -> ColumnElement[bool]:
-    """Return the condition that a text contains a part, ignoring case. Texts with non-ASCII characters always pass,
-    because these may fold to ASCII.
+    """Return the condition that a text contains a part, ignoring case.
+
+    Texts with non-ASCII characters always pass, because these may fold to ASCII.
     """
     if dialect == "sqlite":
         return or_(text.like(f"%{required_text}%"), func.length(text) != func.length(cast(text, LargeBinary)))

@@ -109,8 +109,9 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Provide a transaction that is committed at the end and rolled back on any exception. For SQLite, call this on
-        one thread only.
+        """Provide a transaction that is committed at the end and rolled back on any exception.
+
+        For SQLite, call this on one thread only.
 
         Raises: Unavailable; Unwritable; WriteConflict; TooSlow, if other writes take too long
         """
@@ -167,8 +168,9 @@ class Database:
         return True
 
     def has_space(self) -> bool:
-        """Return whether the file system of a SQLite file has free space. A test write would not tell, because small
-        writes may succeed where larger writes fail.
+        """Return whether the file system of a SQLite file has free space.
+
+        A test write is not sufficient, because a small write may succeed where larger writes fail.
         """
         if not self.is_sqlite:
             return True

@@ -55,8 +55,9 @@ def key_table(connection: Connection, names: Sequence[str], rows: Iterable[Seque
 
 
 def key_parameter(dialect: str, *names: str) -> FromClause:
-    """Return a `key_table` for a statement that is compiled once. Its rows are the parameter `keys`, a result of
-    `key_rows`.
+    """Return a `key_table` for a statement that is compiled once.
+
+    Its rows are the parameter `keys`, a result of `key_rows`.
     """
     return _table(dialect, names, bindparam("keys", type_=Text()))
 

@@ -177,8 +177,9 @@ Columns = Mapping[str, Any]
 
 
 class ByKeys:
-    """A select for a number of keys. A single key, the most frequent case, is compared directly, because a key table
-    takes twice the time.
+    """A select for a number of keys.
+
+    A single key, the most frequent case, is compared directly, because a key table takes twice the time.
     """
 
     def __init__(self, names: Sequence[str], build: Callable[[Columns], Select[Any]]) -> None:

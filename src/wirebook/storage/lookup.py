@@ -21,8 +21,9 @@ from wirebook.storage.tables import RESOURCES
 
 
 def read_shown(connection: Connection, model: Model, where: ColumnElement[bool]) -> Generator[ShownVersions]:
-    """Yield the Resources with the Versions that they show: their own, or those of the target of a cross-reference.
-    Resources without Versions to show are left out.
+    """Yield the Resources that have Versions to show, with these Versions.
+
+    A cross-reference shows the Versions of its target.
     """
     query = version_query().add_columns(RESOURCES.c.xid, RESOURCES.c.type, RESOURCES.c.xref)
     query = query.where(where).order_by(RESOURCES.c.key)

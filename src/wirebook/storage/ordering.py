@@ -32,8 +32,9 @@ BY_ID: Final = Sort(())
 
 
 class SortPosition(NamedTuple):
-    """The position of an entity in its collection: its row key, the value it is sorted by (see `comparable`), and its
-    lower-case id.
+    """The position of an entity in its collection.
+
+    Shape: its row key, the value that it is sorted by (see `comparable`), and its lower-case id.
     """
 
     key: int

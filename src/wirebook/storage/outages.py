@@ -96,9 +96,7 @@ class Probe:
             self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread and wait for it, so that its connection is closed with the others. Do not wait long if it
-        hangs.
-        """
+        """Stop the thread and wait for a limited time, so that its connection is closed with the others."""
         self._closing.set()
         if self._thread is not None:
             self._thread.join(CLOSE_SECONDS)

@@ -36,8 +36,9 @@ class Outbox:
         return (last if first is None else int(first) - 1), last
 
     def trim(self, before: str, limit: int) -> int:
-        """Delete the rows up to the last of the first `limit` rows that is older than a time. Return the number of
-        deleted rows. Rows before it are also deleted if they are not older, so that there are no gaps.
+        """Delete rows older than a time, among the first `limit` rows, and return the number of deleted rows.
+
+        The rows before an older row are deleted, too, so that there are no gaps.
         """
         first = select(EVENTS.c.key, EVENTS.c.time).order_by(EVENTS.c.key).limit(limit).subquery()
         last = self._connection.execute(select(func.max(first.c.key)).where(first.c.time < instant_key(before)))

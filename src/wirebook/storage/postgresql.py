@@ -108,8 +108,9 @@ def _has_unread_data(connection: psycopg.Connection[Any]) -> bool:
 
 
 def begin_reading(connection: psycopg.Connection[Any], seconds: float) -> RegistryRow | None:
-    """Begin a snapshot in which no statement takes longer than `seconds`. Return the Registry's row, or None without
-    a Registry.
+    """Begin a snapshot in which no statement takes longer than `seconds`.
+
+    Return the Registry's row; None without a Registry.
     """
     return _begin(connection, READING.format(max(1, int(seconds * 1000))) + FIND)
 

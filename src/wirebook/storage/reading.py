@@ -78,9 +78,7 @@ def resource_row(row: Any, revisions: tuple[int, ...] = ()) -> ResourceRow:
 
 @cache
 def version_query(*, documents: bool = False) -> Select[Any]:
-    """Return the query for Versions joined with the Resources that show them, in the columns that
-    `version_row` reads.
-    """
+    """Return the query for Versions with the Resources that show them, in the columns that `version_row` reads."""
     tables, body = _with_documents(version_tables(), documents)
     return select(
         VERSIONS.c.key,
@@ -119,11 +117,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ReadScope:
-    """The rows of a response: those below `target` that `filter_result` leaves. `key` is the row key of the Group or
-    Resource of the target.
+    """The rows of a response: those below `target` that `filter_result` leaves.
 
-    A collection may be limited to a `page`, to `ids`, or to the keys in `order`, in this order. `documents`: with the
-    documents of Versions.
+    `key` is the row key of the Group or Resource of the target. A collection may be limited to a `page`, to `ids`, or
+    to the keys in `order`, in this order. `documents`: with the documents of Versions.
     """
 
     target: RequestTarget
@@ -196,9 +193,7 @@ class SqlRowSource:
         return self._ordered(query, "groups", GROUPS.c.key).order_by(GROUPS.c.folded, RESOURCES.c.folded)
 
     def _left(self, level: Level) -> list[ColumnElement[bool]]:
-        """Return the conditions for the Resources that a filter leaves: single Resources, and all in Groups that remain
-        completely.
-        """
+        """Return the conditions for the Resources that a filter leaves: single ones, and all of some Groups."""
         filter_result = self._scope.filter_result
         if (
             filter_result is None

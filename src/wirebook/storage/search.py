@@ -1,6 +1,6 @@
-"""Evaluate filters in the database: conditions on columns narrow down the rows, and `wirebook.core.query.filters` tests
-the remaining rows.
+"""Evaluate filters in the database.
 
+Conditions on columns narrow down the rows, and `wirebook.core.query.filters` tests the remaining rows.
 The number of queries depends on the filter only: at most two per level of a term, one of them for cross-references.
 """
 
@@ -39,10 +39,10 @@ Test = Callable[[Sequence[Any]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a level: row `keys` from the Group down, the columns of the `entity` and, for a Resource, of its
-    meta.
+    """The tables of a level.
 
-    `narrows`: conditions on columns may be used to exclude rows.
+    Shape: `keys` has the row keys from the Group down, `entity` the columns of the entity, and `meta`, for a Resource,
+    those of its meta. `narrows`: conditions on columns may be used to exclude rows.
     """
 
     source: FromClause
@@ -54,8 +54,10 @@ class Tables:
 
 
 class Search:
-    """Evaluates the terms of a filter below a target: the Registry or a collection of Groups, or, if `within` has keys,
-    the Group and the Resource with these keys.
+    """Evaluates the terms of a filter below a target.
+
+    `within` has the keys of the Group and the Resource of the target; it is empty for the Registry and for a collection
+    of Groups.
     """
 
     def __init__(self, connection: Connection, model: Model, within: tuple[int, ...] = ()) -> None:
@@ -95,8 +97,9 @@ class Search:
     def _query(
         self, step: Step, tables: Tables, above: tuple[Level, set[int]] | None
     ) -> tuple[Select[Any], Test | None]:
-        """Return the query of a step, whose columns start with the keys, and the test of its rows; None: all rows
-        match.
+        """Return the query of a step, whose columns start with the keys, and the test of its rows.
+
+        The test is None if all rows match.
         """
         columns, where = list(tables.keys), list(tables.where)
         tests: list[Test] = []
@@ -153,8 +156,9 @@ class Search:
         return Tables(source, where, keys, version_columns(id_name), narrows=shown is RESOURCES)
 
     def _in_target(self, level: Level, *, by_group: bool = False) -> list[ColumnElement[bool]]:
-        """Return the conditions for Resources below the target. `by_group`: use the index on Groups; filters on
-        Versions have better indexes.
+        """Return the conditions for Resources below the target.
+
+        `by_group`: use the index on Groups. Filters on Versions have better indexes.
         """
         if len(self._within) == 2:
             return [RESOURCES.c.key == self._within[1]]
@@ -173,8 +177,9 @@ def _is_default_of(shown: FromClause) -> ColumnElement[bool]:
 
 
 def _is_reference(yes: bool) -> ColumnElement[bool]:
-    """Return the condition that a Resource is a cross-reference, or that it is not. Few Resources are, so only the
-    first condition uses the index.
+    """Return the condition that a Resource is a cross-reference, or that it is not.
+
+    Few Resources are cross-references, so only the first condition uses the index.
     """
     return RESOURCES.c.xref > "" if yes else func.coalesce(RESOURCES.c.xref, "") == ""
 

@@ -44,9 +44,7 @@ Homes = Mapping[tuple[str, str], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class StoredSettings:
-    """Model and capabilities in stored form: the full model, the homes of imported types, the model source, and the
-    capabilities.
-    """
+    """Model and capabilities in stored form: the `full` model, with the `homes` of imported types, and its source."""
 
     full: Mapping[str, Any]
     homes: Homes
@@ -60,8 +58,9 @@ class WriteConflict(Exception):
 
 
 class RollbackRequired(Exception):
-    """A write failed after it changed something, or its failure ended the transaction, so the whole transaction must be
-    rolled back.
+    """A write failed, and its whole transaction must be rolled back.
+
+    The write had changed something, or its failure ended the transaction.
     """
 
 
@@ -224,9 +223,7 @@ class Session:
         return Ordering(self.connection, model, target, owner, keys, ids=ids)
 
     def search(self, model: Model, within: tuple[int, ...] = ()) -> Search:
-        """Return the evaluation of filters in the whole registry, or below the Group and the Resource with the keys
-        `within`.
-        """
+        """Return the search for a filter in the whole registry, or below the Group and Resource with keys `within`."""
         return Search(self.connection, model, within)
 
     @property

@@ -27,9 +27,7 @@ class SharedTransaction:
         self._schedule_end: ScheduleEnd | None = None
 
     def until(self, schedule_end: ScheduleEnd) -> SharedTransaction:
-        """Return itself. If the next read begins the transaction, `schedule_end` is called with the function that ends
-        it.
-        """
+        """Return itself; if the next read begins the transaction, it passes `schedule_end` the function to end it."""
         self._schedule_end = schedule_end
         return self
 

@@ -234,8 +234,9 @@ class ChangeWriter:
 
 
 def _to_write(resource: Resource) -> Iterator[Version]:
-    """Yield the Versions that are new, changed or stored as a different text, or that became or ceased to be the
-    default.
+    """Yield the Versions to write.
+
+    They are new, changed or stored as a different text, or became or ceased to be the default.
     """
     was, now = (resource.meta.before or {}).get("defaultversionid"), resource.meta.members.get("defaultversionid")
     moved = {was, now} if was != now else set()

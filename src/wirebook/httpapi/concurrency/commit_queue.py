@@ -36,8 +36,10 @@ class CommitQueue:
         return len(self._batcher)
 
     def submit(self, work: Callable[[Session], T]) -> Future[T]:
-        """Queue a write. The future has the result of `work` once its changes are on disk; if `work` raises, nothing
-        changes."""
+        """Queue a write and return a future, which has the result of `work` once its changes are on disk.
+
+        If `work` raises, nothing changes.
+        """
         job = _WriteJob(work)
         self._batcher.put(job)
         return job.future

@@ -29,8 +29,11 @@ ReadCatalogue = Callable[[bytes], FitToModel]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseLimits:
-    """The limits of one response: `page` in entities, `response` in bytes (None: no limit), and the seconds that
-    rendering a response or an export may take."""
+    """The limits of one response.
+
+    Units: `page` in entities, `response` in bytes (None: no limit), and the seconds that rendering a response or an
+    export may take.
+    """
 
     page: int = 1000
     response: int | None = 256 * MIB
@@ -43,8 +46,11 @@ DEFAULT_LIMITS: Final = ResponseLimits()
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
-    """Services for handlers: the clock, new ids, document validation, the formats that it supports, fetching of model
-    includes, parsing of imports (None: imports are not supported), and limits."""
+    """The services of the server that handlers use, such as the clock, document validation and limits.
+
+    `offer` has the formats that `validator` supports. `fetch` returns the documents that a model includes.
+    `read_catalogue` parses imports; None if imports are not supported.
+    """
 
     now: Callable[[], str]
     new_id: Callable[[], str]

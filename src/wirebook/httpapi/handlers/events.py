@@ -110,8 +110,10 @@ def next_events(database: Database, position: EventPosition, base: str) -> tuple
 def read_events(
     database: Database, position: EventPosition, base: str
 ) -> Iterator[tuple[EventPosition, Mapping[str, Any]]]:
-    """Yield the events of the next outbox entries after a position, up to a batch of entries, each with the position
-    after it. `base` is the URL of the Registry."""
+    """Yield the events of up to a batch of outbox entries after a position, each with the position after it.
+
+    `base` is the URL of the Registry.
+    """
     with database.reading() as session:
         rows = session.outbox.after(position.number if position.is_whole else position.number - 1, BATCH)
     for number, time, correlation, body in rows:

@@ -22,8 +22,10 @@ READY_SECONDS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """The running server: its database, a check that the database can be read and written, its metrics, and an event
-    that is set when the server stops."""
+    """The state of the running server.
+
+    `is_ready` returns whether the database can be read and written. `stopping` is set when the server stops.
+    """
 
     database: Database
     is_ready: Callable[[], bool]

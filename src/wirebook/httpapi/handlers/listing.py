@@ -88,8 +88,7 @@ class CollectionListing:
     def _page_scope(
         self, window: PageWindow, filtered: FilterResult | None
     ) -> tuple[dict[str, Any], SortPosition | None]:
-        """Return the entities of the page, as members of a `ReadScope`, and the position after which the next page
-        starts; None for the last page."""
+        """Return the entities of the page, as members of a `ReadScope`, and the last position if more pages follow."""
         sort = self._context.flags.sort
         if sort is None and window.limit is None:
             return {}, None

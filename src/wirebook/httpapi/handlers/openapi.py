@@ -106,8 +106,10 @@ def _resource_routes(base: str, ids: tuple[str, ...], group: GroupType, type_: R
 
 
 def _with_id(path: str, ids: tuple[str, ...], name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the path of an entity in a collection, and its parameters. A parameter name that is in use gets a number,
-    because two types may have the same name."""
+    """Return the path of an entity in a collection, and its parameters.
+
+    A parameter name that is in use gets a number, because two types may have the same name.
+    """
     name = name if name not in ids else f"{name}{len(ids) + 1}"
     return f"{path}/{{{name}}}", (*ids, name)
 
@@ -129,8 +131,10 @@ def openapi(
     base: str,
     fixed: Mapping[str, Sequence[str]],
 ) -> Json:
-    """Return the OpenAPI document for the registry at `base`. Shape: `fixed` has the methods of the paths that the
-    model does not define."""
+    """Return the OpenAPI document for the registry at `base`.
+
+    Shape: `fixed` has the methods of the paths that the model does not define.
+    """
     operations = _Operations(model, capabilities)
     paths = {route.path: operations.path(route) for route in model_paths(model)} | fixed_paths(fixed)
     capability = {"capabilities": object_schema(offered_capabilities(offer))}

@@ -155,7 +155,9 @@ class RegistryWriter:
 
     def _change_model(self, source: Any, changes: ChangeSet, written: AffectedEntities | None = None) -> Compliance:
         """Change the model and check all entities against it, except those that the request writes anyway (`written`).
-        A `source` of None is a model without types."""
+
+        A `source` of None is a model without types.
+        """
         source = {} if source is None else source
         read = read_model(source, self.fetch, tuple(self.settings.capabilities["versionmodes"]))
         new = preserve_homes(changes.model, read)
@@ -247,8 +249,7 @@ class RegistryWriter:
         return f"{request.base}{xid}{DETAILS if has_details and target.details else ''}"
 
     def _render_collection(self, context: ReadContext, target: RequestTarget, ids: Any) -> ApiResponse:
-        """Return the written entities of the target collection, or of several collections in the target (`ids` by
-        plural name)."""
+        """Return the written entities of the target collection, or of several collections (`ids` by plural name)."""
         if not isinstance(ids, Mapping):
             return context.json_response(target, CollectionListing(context, target).render_members(ids))
         context.root = target

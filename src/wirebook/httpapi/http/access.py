@@ -116,8 +116,7 @@ class AccessPolicy:
             raise refused("unauthorized", caller.path)
 
     def is_allowed_origin(self, origin: str, base: str) -> bool:
-        """Return whether pages of `origin` may read responses and write: it is that of the registry or in
-        `cors_origins`."""
+        """Return whether pages of `origin` may read responses and write: the registry's origin or an allowed one."""
         own = urlsplit(base)
         return origin.lower() == f"{own.scheme}://{own.netloc}".lower() or origin in self.cors_origins
 

@@ -23,8 +23,11 @@ FRAMING_HEADERS: Final = ("content-length", "transfer-encoding")
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """The limits of a request body: `size` in bytes, both before and after decoding; `chunk_seconds` between two
-    chunks; `body_seconds` for the whole body."""
+    """The limits of a request body.
+
+    Units: `size` in bytes, both before and after decoding; `chunk_seconds` between two chunks; `body_seconds` for the
+    whole body.
+    """
 
     size: int
     chunk_seconds: float

@@ -38,8 +38,10 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 class IncludeNotFetched(Exception):
-    """A model includes a document that has not been fetched. It is fetched outside of any transaction, then the request
-    is processed again."""
+    """A model includes a document that has not been fetched.
+
+    The document is then fetched outside of any transaction, and the request is processed again.
+    """
 
     def __init__(self, address: str) -> None:
         super().__init__(address)

@@ -32,8 +32,10 @@ READ_ONLY_LEVEL: Final = RESOURCE_LEVEL - {"meta", "versions"}
 
 
 def encode(text: str) -> str:
-    """Return a text as a header value. Blanks, double quotes, percent signs and all characters except printable ASCII
-    are percent-encoded."""
+    """Return a text as a header value.
+
+    Blanks, double quotes, percent signs and all characters except printable ASCII are percent-encoded.
+    """
     return quote(text, safe=SAFE)
 
 
@@ -107,8 +109,10 @@ def _repeated(header: str, path: str) -> Refused:
 
 
 def _check_allowed(name: str, text: str, type_: ResourceType, path: str) -> None:
-    """Reject the headers that a request with a document must not have: the document itself, `contenttype` under its
-    xRegistry name, and attributes that are neither scalars nor maps of scalars.
+    """Reject the headers that a request with a document must not have.
+
+    These are the document itself, `contenttype` under its xRegistry name, and attributes that are neither scalars nor
+    maps of scalars.
 
     Raises: extra_xregistry_header, header_error
     """
@@ -155,8 +159,10 @@ def _add_member(members: dict[str, Any], name: str, text: str, type_: ResourceTy
 
 
 def _parse_value(text: str, attribute: Attribute | None) -> Any:
-    """Return a text converted to the type of its attribute. A text that does not fit is returned unchanged, and the
-    type check rejects it."""
+    """Return a text converted to the type of its attribute.
+
+    A text that does not fit is returned unchanged, and the type check rejects it.
+    """
     if text == "null":
         return None
     type_ = attribute.type if attribute else "string"
@@ -168,8 +174,10 @@ def _parse_value(text: str, attribute: Attribute | None) -> Any:
 
 
 def _parse_number(text: str, *, is_whole: bool) -> Any:
-    """Return the number of a text in JSON syntax, where leading zeros are allowed. Other texts, numbers out of range
-    and, with `is_whole`, fractions are returned as text."""
+    """Return the number of a text in JSON syntax, where leading zeros are allowed.
+
+    Any other text, a number out of range and, with `is_whole`, a fraction stay a text.
+    """
     if len(text) > MAX_DIGITS or not NUMBER.fullmatch(text):
         return text
     if text.lstrip("-").isdigit():

@@ -38,8 +38,10 @@ def parse_allowed_host(text: str) -> AllowedHost:
 
 
 def normalise(host: str) -> str:
-    """Return a host as it is compared: in lower case, without brackets and trailing dot, with compressed IPv6, and an
-    IPv4-mapped address as IPv4."""
+    """Return a host in the form in which hosts are compared.
+
+    It is in lower case, without brackets and trailing dot; IPv6 is compressed, and an IPv4-mapped address is IPv4.
+    """
     name = host.strip("[]").lower().removesuffix(".")
     try:
         address = ip_address(name)
@@ -62,8 +64,10 @@ def split_host(text: str) -> tuple[str, int | None] | None:
 
 @lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
-    """Return whether a host always refers to this machine: 127.0.0.0/8, ::1, and `localhost` with its subdomains, which
-    cannot be registered."""
+    """Return whether a host always refers to this machine.
+
+    These are 127.0.0.0/8, ::1, and `localhost` with its subdomains, which cannot be registered.
+    """
     name = normalise(host)
     try:
         return ip_address(name).is_loopback

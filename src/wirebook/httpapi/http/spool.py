@@ -90,8 +90,9 @@ Body = bytes | BodySpool
 
 
 def render_body(pieces: Iterable[str], path: str, limit: int | None = None, spool: BodySpool | None = None) -> Body:
-    """Return the pieces as one body of at most `limit` bytes. A large body is written to `spool`, which other threads
-    may already read.
+    """Return the pieces as one body of at most `limit` bytes.
+
+    A large body is written to `spool`, which other threads may already read.
 
     Raises: too_large
     """
