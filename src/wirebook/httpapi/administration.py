@@ -19,7 +19,7 @@ from wirebook.storage.session import Session
 
 
 def set_readonly(database: str, xid: str, *, is_on: bool) -> bool:
-    """Make a Resource read-only for clients, or writable again. Return False if nothing changes.
+    """Make a Resource read-only for clients, or writable again, and return whether that changed anything.
 
     Raises: not-a-resource; what `open_service` raises
     """
@@ -57,7 +57,7 @@ def read_capabilities(database: str) -> Mapping[str, Any]:
 
 
 def reset_capabilities(database: str) -> tuple[str, ...]:
-    """Restore the capabilities of a new registry. Return the names of the capabilities that change.
+    """Restore the capabilities of a new registry, and return the names of those that change.
 
     Raises: what `open_service` raises
     """

@@ -37,7 +37,7 @@ def set_up_logs(format_: str, *, access: bool) -> None:
 
 
 class TextLines(logging.Formatter):
-    """Text lines. Tracebacks have no exception messages, which may contain values of clients."""
+    """Text lines. Tracebacks have only messages that `describe` selects; others may contain values of clients."""
 
     def formatException(self, ei: ExceptionInfo) -> str:
         return format_stack(ei[1]) if ei[1] else ""

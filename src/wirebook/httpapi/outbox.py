@@ -99,7 +99,7 @@ class EventSender:
                 stopping.wait(POLL_SECONDS)
 
     def _send_batch(self, client: httpx.Client, stopping: threading.Event) -> bool:
-        """Send the next events and store the position of the sink. Return whether the sink accepted any.
+        """Send the next events, store the position of the sink, and return whether the sink accepted any event.
 
         Raises: EventNotAccepted
         """

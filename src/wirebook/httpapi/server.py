@@ -53,9 +53,11 @@ def serve(options: ServerOptions, on_ready: Callable[[str], None], read_catalogu
 def open_service(
     options: ServerOptions, read_catalogue: ReadCatalogue | None = None, *, must_exist: bool = False
 ) -> Iterator[Service]:
-    """Provide the service of a database. A registry is created if the database has none.
+    """Provide the service of a database, in which a registry is created if there is none.
 
-    `must_exist`: a missing SQLite file is an error. Raises: as `serve`, except address-in-use
+    `must_exist`: a missing SQLite file is an error.
+
+    Raises: as `serve`, except address-in-use
     """
     database = open_database(options.database, wait=options.request_timeout, must_exist=must_exist)
     fetch = IncludeFetcher(options.allowed_fetches)

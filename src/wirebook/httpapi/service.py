@@ -185,7 +185,7 @@ class Service:
         return dispatch(RequestContext(request, session, self.settings.load(session), self.context))
 
     def _write(self, request: ApiRequest, attempt: Future[ApiResponse] | None) -> ApiResponse:
-        """Run a write until it is committed. A write is retried after a write conflict, and after fetching an include.
+        """Run a write until it is committed, again after a write conflict and after the fetch of an include.
 
         Raises: Refused (server_busy after too many conflicts, or if the first attempt was not begun in time),
             Unavailable, Unwritable, TooSlow
@@ -234,7 +234,10 @@ class Service:
     # -- state ------------------------------------------------------------------------------------------------------
 
     def is_ready(self) -> bool:
-        """Return whether the database can be read and written. Only during an outage of writes does it test a write."""
+        """Return whether the database can be read and written.
+
+        It tests a write only during an outage of writes.
+        """
         try:
             with self.database.reading() as session:
                 self.settings.load(session)

@@ -51,7 +51,7 @@ READ_SECONDS: Final = 30
 
 
 class Database:
-    """An open database. `reading` and `writing` provide sessions in a transaction.
+    """An open database, which provides sessions in transactions (`reading` and `writing`).
 
     `observe` is called after each transaction with its kind (``read`` or ``write``) and its duration in seconds.
     `written` counts write transactions that have ended. `unavailable`, `unwritable` and `full` are its outages.

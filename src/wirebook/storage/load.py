@@ -34,9 +34,9 @@ Counts = dict[str, dict[str, int]]
 
 
 class Loader:
-    """Loads entities in one transaction. `keys` has their row keys by xid, `counts` the numbers of Resources in Groups.
+    """Loads entities in one transaction. Implements `wirebook.core.entities.state.EntityReader`.
 
-    Implements `wirebook.core.entities.state.EntityReader`.
+    `keys` has the row keys of loaded entities by xid, `counts` the numbers of Resources in loaded Groups.
     """
 
     def __init__(self, connection: Connection, model: Model, registry: RegistryRow) -> None:

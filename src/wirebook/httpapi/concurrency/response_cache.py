@@ -28,10 +28,11 @@ CacheKey = tuple[str, str, str | None]
 
 
 class ResponseCache:
-    """Answers reads of single entities. It is not thread-safe: use it on one thread.
+    """Answers reads of single entities.
 
-    `begin_read` begins a read transaction, `handle` answers a request in it. `writes` returns the number of write
-    transactions, which must increase before a client can see the result of a write.
+    It is not thread-safe: use it on one thread. `begin_read` begins a read transaction, `handle` answers a request in
+    it. `writes` returns the number of write transactions, which must increase before a client can see the result of a
+    write.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Handlers for the paths of entities and collections. The model determines what such a path addresses.
+"""Handlers for the paths of entities and collections, which the model defines.
 
 Spec: core/http.md#registry-http-apis.
 """

@@ -39,7 +39,7 @@ async def get_liveness(_: ServerState, __: ApiRequest) -> ApiResponse:
 
 
 async def get_readiness(server: ServerState, _: ApiRequest) -> ApiResponse:
-    """Return 200 if the database can be read and written, else 503. Also return 503 while the server stops."""
+    """Return 200 if the database can be read and written, else 503; while the server stops, always return 503."""
     is_ready = False
     if not server.stopping.is_set():
         try:

@@ -48,7 +48,7 @@ def _format_problem(problem: Problem) -> str:
 
 
 def import_catalogue(context: RequestContext) -> ApiResponse:
-    """Write `request.catalogue`. The response lists the xids that changed and the problems of the document.
+    """Write `request.catalogue`, and return the xids that changed and the problems of the document.
 
     Raises: action_not_supported; DryRun
     """

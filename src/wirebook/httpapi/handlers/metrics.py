@@ -1,4 +1,6 @@
-"""Metrics of a server, for Prometheus. Routes are path patterns, so that no label contains an id.
+"""Metrics of a server, for Prometheus.
+
+Routes are path patterns, so that no label contains an id.
 
 Spec: docs/registry.md#watching-a-server.
 """

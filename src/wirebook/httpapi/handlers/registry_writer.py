@@ -85,7 +85,7 @@ class RegistryWriter:
         return self._store(changes)[0]
 
     def set_lock(self, target: RequestTarget, *, is_on: bool) -> bool:
-        """Make the Resource of a meta read-only for clients, or writable. Return False if nothing changes."""
+        """Make the Resource of a meta read-only for clients, or writable; return whether that changed anything."""
         snapshot = self.session.load(affected_entities("PATCH", target, {}, self.settings.model), self.settings.model)
         changes = ChangeSet(snapshot, self.server.now(), target.path)
         was_changed = set_lock(changes, target, is_on=is_on)
@@ -93,7 +93,7 @@ class RegistryWriter:
         return was_changed
 
     def _decide(self, write: WriteRequest, flags: Flags, path: str) -> tuple[ChangeSet, WriteResult]:
-        """Load the entities that a write affects and decide what changes. Settings in the write are written first."""
+        """Write the settings in a write, then load the entities that it affects and decide what changes."""
         affected = affected_entities(write.method, write.target, write.metadata, self.settings.model)
         snapshot = self.session.load(affected, self.settings.model)
         changes, compliance = ChangeSet(snapshot, self.server.now(), path, flags.ignore), None
@@ -103,7 +103,7 @@ class RegistryWriter:
         return changes, decide(changes, write, self._validator(), check_written)
 
     def _store(self, changes: ChangeSet) -> tuple[list[Change], str | None]:
-        """Store the changes and their events. Return the changes and the correlation id of the events, if any."""
+        """Store the changes and their events, and return the changes and the correlation id of the events, if any."""
         events = changes_of(changes, model=self._has_new_model, capabilities=self._new_capabilities)
         events += self._model_changes
         entry = OutboxEntry(changes.now, self.server.new_id(), pack(events)) if events else None
@@ -196,7 +196,7 @@ class RegistryWriter:
         return self._settings_response(changes, self.settings.capabilities)
 
     def reset_capabilities(self) -> tuple[str, ...]:
-        """Restore the capabilities of a new registry. Return the names of the capabilities that change."""
+        """Restore the capabilities of a new registry, and return the names of those that change."""
         changes = self._registry_changes("/capabilities")
         self._change_capabilities(None, is_patch=False)
         self._check_version_modes()

@@ -100,7 +100,9 @@ class AccessPolicy:
         raise Refused(Problem("bad_host", message, xid=path, detail=detail))
 
     def check(self, caller: Caller, base: str) -> None:
-        """Check that a caller may use the method. `base` is the URL of the Registry for this caller.
+        """Check that a caller may use the method.
+
+        `base` is the URL of the Registry for this caller.
 
         Raises: read_only_server, foreign_origin, unauthorized
         """

@@ -37,7 +37,9 @@ class BodyLimits:
 async def read_body(
     receive: Receive, headers: Sequence[tuple[str, str]], path: str, limits: BodyLimits, *, is_complete: bool
 ) -> bytes:
-    """Return the decoded body of a request. `is_complete`: the server has received all of it, so no time-out is needed.
+    """Return the decoded body of a request.
+
+    `is_complete`: the server has received all of it, so no time-out is needed.
 
     Raises: request_timeout, body_too_large, unsupported_content_coding, parsing_data
     """

@@ -1,4 +1,4 @@
-"""Content codings of request bodies: decodes gzip and zstd within the size limit for bodies.
+"""Content codings of request bodies: decoding of gzip and zstd within the size limit for bodies.
 
 Starlette does not decode request bodies.
 
@@ -48,7 +48,9 @@ def parse_codings(text: str) -> list[str]:
 
 
 def decode_body(body: bytes, codings: list[str], limit: int, path: str) -> bytes:
-    """Return the decoded body. No coding may decode to more than `limit` bytes. `path` is the subject of errors.
+    """Return the decoded body.
+
+    No coding may decode to more than `limit` bytes. `path` is the subject of errors.
 
     Raises: parsing_data, BodyTooLarge
     """

@@ -142,10 +142,10 @@ def _is_complex(attribute: Attribute) -> bool:
 
 
 def _add_member(members: dict[str, Any], name: str, text: str, type_: ResourceType) -> None:
-    """Add the value of a header to `members`. A map has one header for each key.
+    """Add the value of a header to `members`.
 
-    If a header gives a text for a whole map, the text is kept and headers for its keys are ignored. The type check
-    then rejects the text.
+    A map has one header for each key. If a header has a text for a whole map, the text is kept and headers for its keys
+    are ignored; the type check then rejects the text.
     """
     name, dot, key = name.partition(".")
     attribute = _definition(type_.attributes, name)

@@ -1,4 +1,4 @@
-"""Preconditions: compares If-Match and If-None-Match with the representation that a GET of the same URL returns.
+"""Preconditions: If-Match and If-None-Match, compared with the representation that a GET of the same URL returns.
 
 A write evaluates them in its own transaction, so nothing can change between the comparison and the write.
 If-Modified-Since and If-Unmodified-Since are ignored, because no response has Last-Modified.
@@ -30,7 +30,9 @@ class Representation(NamedTuple):
 
 
 def check_read(request: ApiRequest, etag: str | None) -> None:
-    """Check the If-Match of a successful GET. Its If-None-Match is never an error; a match leads to 304.
+    """Check the If-Match of a successful GET.
+
+    Its If-None-Match is never an error; a match leads to 304.
 
     Raises: precondition_failed, header_error
     """
@@ -40,7 +42,9 @@ def check_read(request: ApiRequest, etag: str | None) -> None:
 
 
 def check_write(request: ApiRequest, read_current: Callable[[], Representation | None]) -> None:
-    """Check all preconditions of a write. `read_current` returns what a GET returns now, or None if that is an error.
+    """Check all preconditions of a write.
+
+    `read_current` returns what a GET of the same URL returns now; None if there is nothing.
 
     Raises: precondition_failed, header_error
     """
