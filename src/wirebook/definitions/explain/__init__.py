@@ -1,1 +1,1 @@
-"""Explanations: slot by slot, why a message matches a definition or does not."""
+"""Explain, slot by slot, why a message matches a definition or why it does not."""

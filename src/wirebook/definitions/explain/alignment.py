@@ -1,7 +1,7 @@
 """Align a template with a text, segment by segment, so that a report can mark the segments that do not match.
 
-The matcher decides whether a text matches. For a text that does not, this module finds the alignment with the fewest
-differences.
+The matcher decides whether a text matches. For a text that does not match, this module finds the alignment with the
+lowest cost.
 
 Spec: docs/explain.md#template-and-value
 """
@@ -18,22 +18,22 @@ from wirebook.definitions.compile.uritemplate import PLACEHOLDER, Piece, Templat
 MAX_SEGMENTS: Final = 32
 MAX_LENGTH: Final = 2000
 MAX_COMPARED_LENGTH: Final = 100
-"""How many characters of a literal segment are compared with a text, to bound the cost."""
+"""Maximum characters of a literal segment and of a text segment that are compared, to bound the cost."""
 
-# Costs of the alignment. A literal that does not match costs 0.5 to 1, depending on its similarity.
+# Costs of the alignment. A literal that does not match costs 0.5 (very similar) to 1 (different).
 GAP_COST: Final = 0.75
 PLACEHOLDER_COST: Final = 0.25
 MISMATCH_COST: Final = 1.0
 
 IndexPair = tuple[int | None, int | None]
-"""Indexes of a template segment and of the text segment below it; None is a gap."""
+"""Indexes of a template segment and of the text segment below it; None stands for a gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedSegment:
     """One segment of a template and the segment of the text below it.
 
-    `bound` maps the placeholders of the segment to their values if it fits. `extra` names the side that has no
+    `bound` maps the placeholders of a matching segment to their values. `extra` names the side whose segment has no
     counterpart; the other side is then "".
     """
 
@@ -48,9 +48,10 @@ class AlignedSegment:
 
 
 def align(template: Template, text: str) -> tuple[AlignedSegment, ...]:
-    """Align the segments of `template` and `text`, in order. Returns () if either is too long.
+    """Align the segments of `template` and `text`, in order.
 
-    The cheapest alignment has as many matching segments as possible, then as many similar ones as possible.
+    The alignment has the lowest total cost: pairs that match cost least, then similar literals, then gaps and different
+    segments. Returns () if the text has more than 2,000 characters, or either side more than 32 segments.
     """
     if len(text) > MAX_LENGTH:
         return ()
@@ -76,7 +77,7 @@ def align(template: Template, text: str) -> tuple[AlignedSegment, ...]:
 
 
 def fill_template(template: Template, segments: Sequence[AlignedSegment], values: Mapping[str, str]) -> str:
-    """Replace placeholders with the values that `segments` bind, else with `values`. Others remain placeholders."""
+    """Replace placeholders with the values bound in `segments`, else with those in `values`; keep the others."""
     bound = dict(values)
     for segment in segments:
         bound.update(segment.bound)

@@ -1,6 +1,6 @@
 """Compare one definition with one message, slot by slot: what matches, what does not, and how to fix it.
 
-The verdicts are those of the matcher: `Trace` is a trial that records each of its decisions.
+The verdicts are those of the matcher: `Trace` is a trial that records each decision of the matcher.
 
 Spec: docs/explain.md; docs/semantics.md D17-D20, D24-D34; docs/decisions/0062-explanations.md
 """
@@ -39,10 +39,10 @@ class SlotReport:
     """The value of a message in one slot, compared with the definition.
 
     `verdict` is ``fits``, ``wrong`` (with `problem` and `remedy`), ``open`` (absent, and not required) or ``ignored``
-    (not compared). `expected` is the value that the definition declares (a template as written), or an object with the
-    type if it declares none. `actual` is None if the message has no value. `parts` aligns a template with the value,
-    segment by segment; `separator` separates the segments. `remedy` says how to fix the message. `nearest` is the name
-    or text that was probably intended, if there is a typo.
+    (not compared). `expected` is the value that the definition declares (a template is not expanded), or an object with
+    the type if it declares no value. `actual` is None if the message has no value. `parts` aligns a template with the
+    value, segment by segment; `separator` separates the segments. `remedy` tells the user how to fix the message. If
+    there is a typo, `nearest` is the name or text that is probably meant.
     """
 
     slot: str
@@ -101,8 +101,8 @@ def compare(
 ) -> tuple[SlotReport, ...]:
     """Report every slot that the definition or its endpoint constrains, in slot order.
 
-    The matcher stops at a wrong protocol, envelope or mode. This comparison goes on without the wrong selector, so that
-    the other slots are reported, too.
+    The matcher stops at a wrong protocol, envelope or mode. This comparison continues without the wrong selector, so
+    that the other slots are reported, too.
     """
     wrong_selectors: list[Mismatch] = []
     relaxed, endpoint = definition, scope.constraints
@@ -138,7 +138,7 @@ def _is_protocol_option(constraint: Constraint) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SlotReporter:
-    """Makes the slot reports of one comparison from the trace of the matcher and the wrong selectors."""
+    """Creates the slot reports of one comparison from the trace of the matcher and the wrong selectors."""
 
     definition: Definition
     view: MessageView
@@ -209,7 +209,7 @@ class SlotReporter:
             nearest = typos.nearest(constraint.slot)
             remedy = self._remedy_for_absence(constraint, typos, nearest)
         else:
-            # the literal of the first differing segment that is similar to its text
+            # the literal of the first differing segment whose text is similar to it
             differing = (part for part in parts if not part.fits and part.template and part.value)
             nearest = next((part.template for part in differing if nearest_name(part.value, [part.template])), None)
             remedy = self._remedy(constraint, mismatch, parts)
@@ -226,7 +226,7 @@ class SlotReporter:
         )
 
     def _value(self, constraint: Constraint) -> Any:
-        """The value of the message: for a repeated name, the instance that was compared, else the first one."""
+        """The value of the slot in the message. For a repeated name: the instance that was compared, else the first."""
         if id(constraint) in self.trace.values:
             return self.trace.values[id(constraint)]
         slot = constraint.slot
@@ -275,7 +275,7 @@ class SlotReporter:
             values = self.trace.bound | {mismatch.expected["placeholder"]: mismatch.expected["value"]}
             other_slot = mismatch.expected["slot"]
             return f"set it to '{fill_template(template, (), values)}', or set {other_slot} to '{mismatch.actual}'"
-        # Suggest a value that keeps what the message has, if it would match; else the template itself.
+        # Suggest a value that keeps the matching segments of the message, if it matches; else the template itself.
         text = fill_template(template, parts, self.trace.bound)
         if not isinstance(fit(constraint, text, rfc6570=self.options.placeholders == "rfc6570"), ValueMatch):
             text = template.text
@@ -284,7 +284,7 @@ class SlotReporter:
 
 
 def _selector_remedy(mismatch: Mismatch, typos: Typos) -> tuple[str, str | None]:
-    """The remedy for a wrong protocol, envelope or mode, and the name that is probably a typo."""
+    """The remedy for a wrong protocol, envelope or mode, and the name in the message that is probably a typo."""
     if mismatch.code == "wrong-protocol":
         return f"send the message over {mismatch.expected}", None
     if mismatch.code == "wrong-mode":

@@ -1,10 +1,10 @@
-"""Explain the outcome of a message: the definitions that match or come close, slot by slot, with remedies.
+"""Explain the outcome of a message: compare it, slot by slot, with the definitions that match or are close.
 
     explanation = catalog.explain(message)
     explanation.comparisons[0].wrong         # the slots that do not match, each with a remedy
 
-An explanation is data; `wirebook.cli.explain` prints it. The outcome and the verdicts are those of `Selector` and the
-matcher, which run again with a trial that records its decisions. Matching itself does no extra work for explanations.
+An explanation is data; `wirebook.cli.explain` prints it. `Selector` and the matcher run again, with a trial that
+records the decisions, so the outcome and the verdicts are theirs. Matching itself does no extra work for explanations.
 
 Spec: docs/explain.md; docs/semantics.md D48; docs/decisions/0062-explanations.md
 """
@@ -46,7 +46,7 @@ CRITERIA: Final[dict[str, str]] = {
     "typed": "typed properties",
     "soft": "inferred values",
 }
-"""The members of a rank as texts, the most significant first (D48)."""
+"""Descriptions of the members of a rank, the most significant first (D48)."""
 
 ADVICE_FOR_AMBIGUOUS: Final = (
     "declare a value in one of the definitions that the others do not have, or specify the endpoint of the message"
@@ -58,9 +58,9 @@ class Comparison:
     """A definition compared with the message.
 
     `role` is ``chosen``, ``equal`` (matches and is as specific as another definition), ``beaten`` (matches, but another
-    definition is more specific) or ``near`` (does not match). `slots` are in slot order. `rank` is the count for each
+    definition is more specific) or ``near`` (does not match). `slots` are in slot order. `rank` has the count of each
     criterion of specificity; None if the definition does not match. `payload` is None if the definition has no schema,
-    or is for another protocol or envelope.
+    is beaten, or is for another protocol or envelope.
     """
 
     definition: str
@@ -77,7 +77,7 @@ class Comparison:
 
     @property
     def fits(self) -> bool:
-        """Whether all slots match and the payload is valid."""
+        """Whether no slot prevents the match, and the payload is valid if it was validated."""
         return not self.wrong and (self.payload is None or self.payload.fits)
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,8 +95,8 @@ class Comparison:
 class Explanation:
     """Why a message has its outcome.
 
-    `outcome` is that of `Catalog.match`. `reason` is one sentence. `comparisons` are at most five definitions that
-    match or come close, the best first. `advice` has further suggestions, one sentence each.
+    `outcome` is that of `Catalog.match`. `reason` is one sentence. `comparisons` has at most five definitions that
+    match or are close, the best first. `advice` has further suggestions, one sentence each.
     """
 
     outcome: Outcome
@@ -105,7 +105,7 @@ class Explanation:
     advice: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The members that `explain --json` prints for a message: those of `match --json`, and the explanation."""
+        """The members that `explain --json` prints for a message: those of `match --json`, plus the explanation."""
         return {
             **self.outcome.to_dict(),
             "reason": self.reason,
@@ -115,7 +115,7 @@ class Explanation:
 
 
 class Explainer:
-    """Explains the outcomes of a selector."""
+    """Explains outcomes of a selector."""
 
     def __init__(self, selector: Selector, schema_of: SchemaOf) -> None:
         self.selector = selector
@@ -126,9 +126,9 @@ class Explainer:
         return self.explain_outcome(self.selector.select(received, endpoint), endpoint)
 
     def explain_outcome(self, outcome: Outcome, endpoint: str | None = None) -> Explanation:
-        """Explain the outcome of a message that was selected through the same endpoint.
+        """Explain the outcome of a message. `endpoint` must be the one that the message was matched with.
 
-        Cost: that of selecting the message again, and a few comparisons of bounded size.
+        Cost: selecting the message again, and at most five comparisons.
         """
         xid = endpoint or outcome.received.endpoint
         scope = self.selector.scopes.get(xid) if xid else self.selector.default_scope
@@ -152,7 +152,7 @@ class Explainer:
     def _explain_matches(
         self, outcome: Outcome, matches: list[tuple[Match, MessageView]], scope: EndpointScope
     ) -> Explanation:
-        """Explain which of the matching definitions was chosen. `matches` is sorted by rank, the best first."""
+        """Explain which of the matching definitions was chosen, or why none was. `matches` has the best rank first."""
         best_rank = matches[0][0].rank
         comparisons = []
         for match, view in matches[:MAX_COMPARISONS]:
@@ -200,7 +200,7 @@ class Explainer:
     def _nearest(self, outcome: Outcome, views: Sequence[MessageView], scope: EndpointScope) -> tuple[Comparison, ...]:
         """Compare definitions of the same type, the near misses of the outcome, and definitions of a similar type.
 
-        Definitions of the same type come first. The others are ordered by distance.
+        Definitions of the same type come first; within both groups, the closest definition comes first.
         """
         event_types = self.selector.event_types
         types = event_types.of(views)
@@ -228,7 +228,7 @@ class Explainer:
     def _advice_for_other_endpoint(
         self, views: Sequence[MessageView], scope: EndpointScope, xid: str | None
     ) -> Iterator[str]:
-        """Name the definitions that the message matches without its endpoint."""
+        """Yield advice that names the definitions that the message would match without its endpoint."""
         if scope is self.selector.default_scope:
             return
         xids = [match.definition.xid for match, _ in self.selector.fitting(views, self.selector.default_scope)]
@@ -241,15 +241,15 @@ class Explainer:
 
 
 def _role_and_faults(comparison: Comparison) -> tuple[int, int]:
-    """A sort key: the chosen definition first; then equal ones, those with fewer payload faults first."""
+    """A sort key: the chosen definition first, then equal ones, then beaten ones; fewer payload faults first."""
     role = ("chosen", "equal", "beaten").index(comparison.role)
     return role, len(comparison.payload.faults) if comparison.payload else 0
 
 
 def _views(received: Received) -> list[MessageView]:
-    """The views that the message was selected by.
+    """The views of the message that `Selector` used.
 
-    An outcome may hold only the structured event of a message without a content type. The message as received is then
+    For a structured event without a content type, the outcome may have only the event. The message as received is then
     read from the wire record again.
     """
     if received.kind == "cloudevent" and received.wire is not None and received.mode == "structured":
@@ -260,7 +260,7 @@ def _views(received: Received) -> list[MessageView]:
 
 
 def _advice_for_missing_attributes(outcome: Outcome) -> Iterator[str]:
-    """How to add each missing mandatory attribute of a malformed CloudEvent."""
+    """Yield how to add each mandatory attribute that a malformed CloudEvent does not have."""
     typos = Typos((), MessageView(outcome.received))
     faulty = {problem.slot for problem in outcome.problems}
     for name in MANDATORY:
@@ -276,7 +276,7 @@ def _first_message(outcome: Outcome) -> str:
 
 
 def _reason_for_choice(outcome: Outcome, ranks: Sequence[Rank]) -> str:
-    """Say how the definition was chosen, or why none was. `ranks` are those of the matches, the best first."""
+    """Describe how the definition was chosen, or why none was. `ranks` are those of the matches, the best first."""
     best_count = ranks.count(ranks[0])
     is_invalid = outcome.outcome == "invalid-payload"
     if best_count > 1:

@@ -1,7 +1,7 @@
-"""How much a definition differs from a message, to order the definitions of an explanation.
+"""Order the definitions of an explanation by how much they differ from the message.
 
-Selection orders near misses by the number of mismatches. An explanation also considers how large the differences are,
-so that a typo of one letter comes before a different value.
+Selection orders near misses by the number of mismatches. An explanation also considers the size of each difference, so
+that a definition that differs by one letter comes before one with another value.
 
 Spec: docs/explain.md#which-definitions-are-shown; docs/decisions/0084-near-miss-ranking.md
 """
@@ -19,10 +19,9 @@ MAX_COMPARED_LENGTH: Final = 200
 
 
 def distance(slots: Sequence[SlotReport], payload: PayloadReport | None) -> tuple[float, ...]:
-    """A sort key: the smallest is the closest definition.
+    """A sort key; the closest definition has the smallest key.
 
-    Criteria: the number of slots that do not match, the size of their differences, the number of payload faults, and
-    the number of slots that match (more is closer).
+    Criteria: fewer slots that do not match, smaller differences in them, fewer payload faults, more slots that match.
     """
     wrong = [report for report in slots if report.verdict == "wrong"]
     faults = len(payload.faults) if payload is not None else 0
@@ -36,7 +35,7 @@ def _difference(report: SlotReport) -> float:
     if differing:
         return sum(_dissimilarity(part.template, part.value) for part in differing) / len(report.parts)
     if report.actual is None:
-        return 0.5 if report.nearest else 1  # a missing value counts half if there is a likely typo for its name
+        return 0.5 if report.nearest else 1  # a missing value counts half if its name is probably misspelt
     if isinstance(report.expected, str) and isinstance(report.actual, str):
         return _dissimilarity(report.expected, report.actual)
     return 0.5

@@ -1,4 +1,4 @@
-"""The payload faults of an explanation: where the payload violates its schema, which rule, and how to fix it.
+"""The payload faults of an explanation: the place of each fault, the violated rule of the schema, and a remedy.
 
 The faults are the problems that the compiled schema reports; this module only adds remedies.
 
@@ -48,9 +48,9 @@ REMEDIES: Final[dict[str, str]] = {
 class PayloadFault:
     """A rule of the schema that the payload violates.
 
-    `path` is a JSON Pointer into the payload, "" for the whole payload. `value` is the value there. `rule` is what the
-    schema requires; for JSON Schema, the keyword and its value. `nearest` is the name or text that was probably
-    intended, if the value looks like a typo.
+    `path` is a JSON Pointer into the payload, "" for the whole payload; `value` is the value there. `rule` is what the
+    schema requires; for JSON Schema, the keyword and its value. If there is a typo, `nearest` is the name or text that
+    is probably meant.
     """
 
     code: str
@@ -67,7 +67,7 @@ class PayloadFault:
 
 @dataclass(frozen=True, slots=True)
 class PayloadReport:
-    """The result of validating a payload by the schema of a definition.
+    """The result of validating a payload against the schema of a definition.
 
     `outcome` is ``fits``, or one of the payload outcomes of docs/outcomes.md.
     """
@@ -90,7 +90,7 @@ def payload_report(
     payload: Payload | None,
     schema: CompiledSchema | Unsupported | None,
 ) -> PayloadReport:
-    """Report a decoded payload, with one fault for each problem."""
+    """Create the report of a decoded payload, with one fault for each problem."""
     schema_format = (schema.format if schema else None) or definition.schema_format or "unknown"
     outcome = reading.outcome or "fits"
     if not reading.problems:
@@ -109,7 +109,7 @@ def payload_report(
 
 
 def _value(reading: DecodedPayload, payload: Payload | None) -> Any:
-    """The payload as decoded, else as a JSON value; None if it is neither."""
+    """The decoded payload; else its JSON value; else None."""
     if reading.value is not None or payload is None:
         return reading.value
     if payload.raw is None:
@@ -123,7 +123,7 @@ def _value(reading: DecodedPayload, payload: Payload | None) -> Any:
 def _remedy(
     problem: Problem, path: str, value: Any, declared: set[str], problems: Iterable[Problem]
 ) -> tuple[str | None, str | None]:
-    """The remedy of a problem, and the name or text that was probably intended. `declared`: top-level members."""
+    """The remedy of a problem, and the name or text that is probably meant. `declared` are the top-level members."""
     rule = problem.expected if isinstance(problem.expected, Mapping) else {}
     if isinstance(name := rule.get("required"), str):
         return _remedy_for_missing_member(name, resolve(value, path), path, declared, problems)
@@ -141,7 +141,7 @@ def _remedy(
 
 
 def _remedy_by_keyword(rule: Mapping[str, Any]) -> str | None:
-    """The remedy for a rule that is a single keyword; None if there is no simple one."""
+    """The remedy for the first keyword of a rule that is in `REMEDIES`; None if there is no such keyword."""
     keyword = next((keyword for keyword in REMEDIES if keyword in rule), None)
     if keyword is None:
         return None
@@ -159,7 +159,7 @@ def _literal(value: Any) -> str:
 def _remedy_for_missing_member(
     name: str, parent: Any, path: str, declared: set[str], problems: Iterable[Problem]
 ) -> tuple[str, str | None]:
-    """Suggest renaming an undeclared member of `parent`, if one is similar to the missing one; else adding it."""
+    """Suggest renaming an undeclared member of `parent` that is similar to the missing one, else adding the member."""
     required = {
         problem.expected.get("required")
         for problem in problems
@@ -172,7 +172,7 @@ def _remedy_for_missing_member(
 
 
 def _remedy_for_undeclared_members(names: Iterable[Any], declared: set[str], parent: Any) -> tuple[str, str | None]:
-    """Suggest renaming the first undeclared member that is similar to an absent declared one; else removing all."""
+    """Suggest renaming the first undeclared member that is similar to an absent declared one, else removing all."""
     members = set(parent) if isinstance(parent, Mapping) else set()
     texts = [name for name in names if isinstance(name, str)]
     for name in texts:

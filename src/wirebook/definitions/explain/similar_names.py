@@ -1,4 +1,4 @@
-"""Find the known name that a misspelt name probably stands for.
+"""Find the known name that a misspelt name is probably meant to be.
 
 Spec: docs/explain.md#slips
 """
@@ -12,14 +12,14 @@ from typing import Final
 MAX_NAME_LENGTH: Final = 100
 MAX_CHOICES: Final = 500
 MIN_LENGTH: Final = 3
-"""Length of a name in characters: most shorter names have another word one edit away."""
+"""Length of a known name up to which only a swap counts as a typo: short names are one edit away from other words."""
 MIN_SIMILARITY: Final = 0.7
 
 
 def nearest_name(name: str, choices: Iterable[str]) -> str | None:
     """Return the most similar choice, or None if no choice is similar. Case is ignored.
 
-    Cost: bounded. Only the first 500 choices and the first 100 characters of each are compared.
+    Cost: bounded, because only the first 500 choices and the first 100 characters of each name are compared.
     """
     by_lower: dict[str, str] = {}
     for choice, _ in zip(choices, range(MAX_CHOICES), strict=False):
@@ -36,7 +36,8 @@ def nearest_typo(name: str, choices: Iterable[str]) -> str | None:
 def is_typo(name: str, known: str) -> bool:
     """Whether the names differ by one edit: a character added, missing or replaced, or two swapped. Case is ignored.
 
-    Two edits often make another word, so they do not count. For names of up to three characters, only a swap counts.
+    Names that differ only in case count, too. Two edits often make another word, so they do not count. If the known
+    name has at most three characters, only a swap counts.
     """
     left, right = name.casefold(), known.casefold()
     if name == known or abs(len(left) - len(right)) > 1:
@@ -50,6 +51,6 @@ def is_typo(name: str, known: str) -> bool:
 
 
 def common_prefix_length(left: str, right: str) -> int:
-    """The number of characters at the start of both texts that are equal."""
+    """The length of the longest common prefix."""
     pairs = enumerate(zip(left, right, strict=False))
     return next((index for index, (a, b) in pairs if a != b), min(len(left), len(right)))

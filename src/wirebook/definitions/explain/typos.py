@@ -1,4 +1,4 @@
-"""Suggest which undeclared name of a message is a typo of a name that the definition expects.
+"""Find the undeclared names of a message that are probably typos of names that the definition expects.
 
 Spec: docs/explain.md#slips; docs/semantics.md D24, D30-D34
 """
@@ -41,7 +41,7 @@ class Typos:
         return undeclared
 
     def name_on_wire(self, slot: Slot) -> str:
-        """The name that a sender writes. For an attribute in binary mode: the header or property that carries it."""
+        """The name that a sender writes: for an attribute in binary mode, the header or property that carries it."""
         for section, prefix in self._carriers(slot):
             if slot.name != "datacontenttype":
                 return prefix + slot.name
@@ -58,13 +58,13 @@ class Typos:
         return nearest_name(slot.name, self.undeclared.get(slot.section, ()))
 
     def nearest_specversion(self) -> tuple[str, str] | None:
-        """An undeclared name that is similar to that of `specversion`, and the correct name; None without a typo."""
+        """The undeclared name that is similar to `specversion` as sent, and the correct name; None if there is none."""
         slot = Slot(ENVELOPE, "specversion", "")
         name = self.nearest(slot)
         return (name, self.name_on_wire(slot)) if name else None
 
     def missing_content_type(self) -> str | None:
-        """The remedy for a structured CloudEvent, or a batch over HTTP, without its content type; else None."""
+        """The remedy for a structured CloudEvent, or a batch over HTTP, without the content type of one; else None."""
         name = next((name for (family, _), name in CONTENT_TYPE_SLOTS.items() if family == self.view.family), None)
         event = unmarked_event(self.view)
         if name is None or event is None or (isinstance(event, list) and self.view.family != "HTTP"):
@@ -77,7 +77,7 @@ class Typos:
         return f"add {name}: '{media_type}', {reason}"
 
     def _carriers(self, slot: Slot) -> Iterator[tuple[str, str]]:
-        """The sections that carry an attribute in binary mode, each with the prefix of its names there."""
+        """The sections that carry an attribute in binary mode, each with the prefix of attribute names there."""
         if slot.section != ENVELOPE or self.view.mode in ("structured", "batch"):
             return
         for (family, section), prefixes in ATTRIBUTE_PREFIXES.items():
@@ -88,7 +88,7 @@ class Typos:
 
 
 def _nearest_with_prefix(prefix: str, name: str, choices: Sequence[str]) -> str | None:
-    """The most similar choice. Names are compared without the prefix, which would make all of them similar."""
+    """The most similar choice. Names are compared without the prefix, because it would make all names similar."""
     by_plain_name = {choice.removeprefix(prefix): choice for choice in choices if choice.startswith(prefix)}
     if similar := nearest_name(name, by_plain_name):
         return by_plain_name[similar]

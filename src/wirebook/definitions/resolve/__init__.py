@@ -1,1 +1,1 @@
-"""Resolve references: follow aliases, merge base messages, find the definitions of endpoints."""
+"""Resolve references: follow aliases, merge base messages and find the definitions of each endpoint."""

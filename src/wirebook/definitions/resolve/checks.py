@@ -1,4 +1,4 @@
-"""Errors in definitions and aliases that show when references are resolved.
+"""Check definitions and aliases for errors that only resolved references reveal.
 
 Spec: message/spec.md#envelope, #message-protocols; core/spec.md#cross-referencing-resources; docs/semantics.md R4,
 D27, D30, D33, D41.
@@ -23,7 +23,10 @@ EXCLUSIVE: Final = (
 
 
 def contradictions(attributes: dict[str, Any], definition: DocumentMessage) -> Iterator[Problem]:
-    """Yield why a definition cannot be used: exclusive options (D30, D33), or selectors that its group forbids."""
+    """Yield the errors that make a definition unusable.
+
+    They are mutually exclusive options (D30, D33), and an envelope or protocol that its group does not allow.
+    """
     options = attributes.get("protocoloptions")
     for protocol, first, second, code in EXCLUSIVE:
         if attributes.get("protocol") == protocol and isinstance(options, dict) and {first, second} <= options.keys():
@@ -38,7 +41,7 @@ def contradictions(attributes: dict[str, Any], definition: DocumentMessage) -> I
 
 
 def _selector_mismatch(definition: DocumentMessage, name: str, group: str, own: str) -> Problem:
-    """All messages of a group have its envelope and protocol, aliases included (R4, D27, D41)."""
+    """Return the error of a message or alias whose envelope or protocol is not that of its group (R4, D27, D41)."""
     code, at = (f"{name}-mismatch", name) if definition.xref is None else ("xref-selector", "meta/xref")
     holder = "endpoint" if definition.container.startswith("/endpoints/") else "group"
     message = f"the message has the {name} '{preview(own)}', but its {holder} requires '{preview(group)}'"
@@ -81,19 +84,19 @@ def alias_problems(
         )
 
 
-# Attributes that an alias may have beside `xref`; all others are those of its target.
+# Attributes that an alias may have beside `xref`; it takes all others from its target.
 ALIAS_NAMES: Final = frozenset({"self", "shortself", "xid", "meta", "metaurl", "versionsurl", "versionscount"})
 ALIAS_META_NAMES: Final = frozenset({"self", "shortself", "xid", "xref", "defaultversionurl"})
-# Values that a server returns by default.
+# Values of `meta` attributes that a server returns by default.
 META_DEFAULTS: Final = {"readonly": False, "defaultversionsticky": False, "compatibility": "none"}
 
 
 def alias_siblings(alias: dict[str, Any], target: dict[str, Any] | None, id_name: str) -> Iterator[tuple[str, ...]]:
-    """Yield the members that an alias must not have, as tokens of a pointer.
+    """Yield the members that an alias must not have, each as the tokens of a JSON Pointer.
 
     Spec: core/spec.md#cross-referencing-resources ("MUST NOT include nested collections or any other attributes").
     """
-    # Reading: a server returns an alias with its target's attributes, so members equal to those are allowed.
+    # Reading: a server returns an alias with its target's attributes, so members that equal them are allowed.
     target_attributes, target_meta = _target_attributes(target)
     for name, value in alias.items():
         if name not in ALIAS_NAMES and name != id_name and not _same(name, value, target_attributes):
@@ -130,7 +133,7 @@ def sibling_message(tokens: tuple[str, ...]) -> str:
 
 
 def fits_selector(group: str, message: str) -> bool:
-    """Return whether the envelope or protocol of a message equals that of its group, or is more precise (R4)."""
-    # Reading: the endpoint specification lets a group be less precise than its messages; so may a message group be.
+    """Return whether the envelope or protocol of a message is that of its group, possibly with a version (R4)."""
+    # Reading: an endpoint may omit the version that its messages have (endpoint specification); so may a message group.
     group, message = group.casefold(), message.casefold()
     return group == message or message.startswith(f"{group}/")

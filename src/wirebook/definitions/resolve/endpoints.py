@@ -1,4 +1,4 @@
-"""Resolve the definitions of endpoints: their own messages, and those of the message groups they refer to.
+"""Find the definitions of each endpoint: its own messages, and those of the message groups that it refers to.
 
 Spec: endpoint/spec.md#messagegroups; docs/semantics.md R29, D43, D50.
 """
@@ -17,10 +17,10 @@ from wirebook.text.pointers import escape
 
 @dataclass(frozen=True)
 class ResolvedEndpoint:
-    """One endpoint.
+    """An endpoint with the XIDs of its definitions.
 
-    Shape: `messages` are XIDs, its own first; `groups` are the XIDs of its message groups; `dangling` are references to
-    groups that the catalogue does not have.
+    Shape: `messages` are the XIDs of its messages, then of the messages of its groups; `groups` are the XIDs of its
+    message groups; `dangling` are references to groups that are not in the catalogue.
     """
 
     xid: str
@@ -31,7 +31,7 @@ class ResolvedEndpoint:
 
 
 def resolve_endpoints(document: dict[str, Any], log: Log) -> dict[str, ResolvedEndpoint]:
-    """Resolve every endpoint of a normalised registry document; the result is by XID."""
+    """Resolve every endpoint of a normalised registry document; return a map from XID to endpoint."""
     endpoints = (_resolve(key, endpoint, document, log) for key, endpoint in document.get("endpoints", {}).items())
     return {endpoint.xid: endpoint for endpoint in endpoints}
 
@@ -56,7 +56,7 @@ def _resolve(key: str, endpoint: dict[str, Any], document: dict[str, Any], log: 
 
 
 def _group_id(reference: str) -> str:
-    """Return the id of a message group of this registry; empty for any other reference."""
+    """Return the id in a reference to a message group of this registry, or "" for any other reference."""
     prefix, separator, group = reference.partition("/messagegroups/")
     return group if separator and not prefix else ""
 
@@ -69,7 +69,7 @@ GROUP_MESSAGES: Final = {
 
 
 def group_code(reference: str) -> str:
-    """Return the problem code of a reference to a group that the catalogue does not have."""
+    """Return the problem code of a reference to a group that is not in the catalogue."""
     if not reference.startswith("/"):
         return "external-group" if ABSOLUTE_URI.match(reference) else "bad-group"
     xid = parse_xid(reference)

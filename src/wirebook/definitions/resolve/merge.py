@@ -1,4 +1,4 @@
-"""Merge a definition with its base message: which attributes are inherited, and how objects are combined.
+"""Merge a definition with its base message: inherit attributes, and combine objects member by member.
 
 Spec: message/spec.md#basemessage; docs/semantics.md R27, D36-D39.
 """
@@ -12,7 +12,7 @@ from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.names import protocol_family
 from wirebook.text.pointers import child
 
-# Identity and attributes that servers maintain: not inherited from a base, not part of an alias (D36).
+# Identifiers, and attributes that servers maintain. They are neither inherited from a base nor part of an alias (D36).
 OWN_ONLY: Final = frozenset({
     "messageid", "versionid", "self", "shortself", "xid", "epoch", "isdefault", "createdat", "modifiedat", "ancestor",
     "ancestorid", "meta", "metaurl", "versions", "versionsurl", "versionscount", "deprecated", "basemessage",
@@ -24,7 +24,7 @@ MERGED_BY_SELECTOR: Final = {"envelope": ("envelopemetadata", "envelopeoptions")
 
 @dataclass(frozen=True, slots=True)
 class MergeCursor:
-    """The place of a merge: the overriding definition, and the path to the current attribute."""
+    """A place in a merge: the definition that overrides its base, and the path to the current attribute."""
 
     xid: str
     pointer: str
@@ -32,7 +32,7 @@ class MergeCursor:
     tokens: tuple[str, ...] = ()
 
     def inside(self, name: str) -> MergeCursor:
-        """Return the cursor of a member."""
+        """Return the cursor of the member `name`."""
         return MergeCursor(self.xid, self.pointer, self.log, (*self.tokens, name))
 
     def report(self, code: str, message: str, actual: Any) -> None:
@@ -44,7 +44,11 @@ class MergeCursor:
 
 
 def merge(base: dict[str, Any], own: dict[str, Any], cursor: MergeCursor) -> dict[str, Any]:
-    """Merge `own` over `base`: objects by member, other values whole; null removes an inherited value (R27, D37)."""
+    """Merge `own` over `base` (R27, D37).
+
+    The attributes in `MERGED` are merged member by member; any other value replaces the inherited one. Null removes an
+    inherited value.
+    """
     merged = _inherited(base, own) if base else {}
     for name, value in own.items():
         if name not in OWN_ONLY:
@@ -72,7 +76,11 @@ def _overlay(merged: dict[str, Any], name: str, value: Any, cursor: MergeCursor,
 
 
 def _inherited(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes to inherit; another envelope, protocol or schema replaces what depends on it (D38, D39)."""
+    """Return the attributes to inherit.
+
+    A definition with another envelope or protocol does not inherit the attributes that depend on it; a definition with
+    a schema does not inherit a schema (D38, D39).
+    """
     inherited = {name: value for name, value in base.items() if name not in OWN_ONLY}
     for selector, dependants in MERGED_BY_SELECTOR.items():
         if selector in own and protocol_family(own[selector]) != protocol_family(base.get(selector)):

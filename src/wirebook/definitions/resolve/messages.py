@@ -1,7 +1,7 @@
 """Resolve message definitions: follow aliases, merge base messages, add the envelope and protocol of the group.
 
-In this order: `meta.xref` (one step only), `basemessage` (along the whole chain), then `envelope` and `protocol` of the
-group or endpoint, unless the message or a base has its own.
+The order is: `meta.xref` (one step only), `basemessage` (the whole chain), then `envelope` and `protocol` of the group
+or endpoint, unless the message or one of its bases has its own.
 
 Spec: message/spec.md#basemessage, core/spec.md#cross-referencing-resources; docs/semantics.md R27, R28, D36-D43, D46.
 """
@@ -34,11 +34,11 @@ ABSOLUTE_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+\Z")
 
 @dataclass(frozen=True)
 class ResolvedMessage:
-    """One definition with all references resolved, as matching and building use it.
+    """A definition with all references resolved, as matching and building use it.
 
-    Shape: `attributes` are effective and canonical; `container` is the XID of its group or endpoint; `incomplete` is
-    the reference to a missing base or target (D40, D41); `problems` are why it cannot be used; `group_selectors` are
-    the selectors that only its group has (D42); `source` is the target of an alias.
+    Shape: `attributes` are effective (inherited ones included) and canonical; `container` is the XID of its group or
+    endpoint; `incomplete` is the reference to a missing base or target (D40, D41); `problems` are the errors that make
+    it unusable; `group_selectors` are the selectors that only its group has (D42); `source` is the target of an alias.
     """
 
     xid: str
@@ -56,7 +56,7 @@ class ResolvedMessage:
 
     @property
     def invalid(self) -> bool:
-        """Whether the definition has an error, so that it cannot be used."""
+        """Whether an error makes the definition unusable."""
         return any(problem.severity is Severity.ERROR for problem in self.problems)
 
     @property
@@ -67,7 +67,7 @@ class ResolvedMessage:
 
 @dataclass(slots=True)
 class MergedMessage:
-    """A definition merged with its bases; `explicit` are the selectors that a definition of the chain has itself."""
+    """A definition merged with its bases; `explicit` are the selectors that the definition or a base has itself."""
 
     attributes: dict[str, Any]
     explicit: frozenset[str] = frozenset()
@@ -76,7 +76,7 @@ class MergedMessage:
 
 
 def resolve_messages(document: dict[str, Any], log: Log) -> dict[str, ResolvedMessage]:
-    """Resolve every message of a normalised registry document; the result is by XID, in the order of the document."""
+    """Resolve every message of a normalised registry document; return a map by XID, in the order of the document."""
     resolver = _Resolver(document, log)
     for definition in resolver.definitions.values():
         for code, pointer, message in alias_problems(definition, resolver.definitions):
@@ -88,7 +88,7 @@ def resolve_messages(document: dict[str, Any], log: Log) -> dict[str, ResolvedMe
 
 
 class _Resolver:
-    """Resolves the messages of a document, each once, without recursion along chains of bases."""
+    """Resolves the messages of a document, each once. Chains of bases are followed without recursion."""
 
     def __init__(self, document: dict[str, Any], log: Log) -> None:
         self.log = log
@@ -121,7 +121,7 @@ class _Resolver:
         )
 
     def _place(self, problem: Problem, definition: DocumentMessage) -> str:
-        """Return the pointer of an error in the protocol options: in the definition itself, or in one of its bases."""
+        """Return the place of an error; protocol options may be those of an alias target or of a base message."""
         pointer = problem.pointer or ""
         tokens = parse_pointer(pointer[len(definition.pointer) :])
         if tokens[0] != "protocoloptions":
@@ -129,7 +129,7 @@ class _Resolver:
         return place_of_attribute(definition, self.definitions, *tokens)
 
     def _merge_chain(self, xid: str) -> MergedMessage:
-        """Merge a definition with its chain of bases, from the end of the chain."""
+        """Merge a definition with its chain of bases, starting at the end of the chain."""
         chain: dict[str, DocumentMessage] = {}
         current: str | None = xid
         while current is not None and current not in self.merged:
@@ -147,7 +147,7 @@ class _Resolver:
         return base
 
     def _find(self, reference: str) -> DocumentMessage | None:
-        """Return the definition with this XID, of a message or of one of its Versions."""
+        """Return the definition with this XID, which may be that of a message or of one of its Versions."""
         if reference in self.definitions:
             return self.definitions[reference]
         xid = parse_xid(reference)
@@ -164,7 +164,10 @@ class _Resolver:
     # -- aliases ------------------------------------------------------------------------------------------------
 
     def _written(self, definition: DocumentMessage) -> dict[str, Any] | str:
-        """Return the attributes of a definition or of its alias target; the reference if the target is missing."""
+        """Return the attributes of a definition, or of its target if it is an alias.
+
+        If the target is missing or is itself an alias, return the reference.
+        """
         if definition.xref is None:
             return definition.attributes
         target = self.definitions.get(definition.xref)
@@ -184,7 +187,7 @@ class _Resolver:
         return base if isinstance(base, str) and self._find(base) is not None else None
 
     def _join(self, definition: DocumentMessage, base: MergedMessage) -> MergedMessage:
-        """Merge a definition with its base, which is empty if there is none or it is missing."""
+        """Merge a definition with its base. Without a base, or if the base is missing, `base` is empty."""
         own = self._written(definition)
         if isinstance(own, str):
             return MergedMessage({}, incomplete=own)
@@ -194,7 +197,7 @@ class _Resolver:
         return MergedMessage(_finish(merged, definition), explicit, base.incomplete or missing, base.problems)
 
     def _missing_base(self, definition: DocumentMessage, own: dict[str, Any]) -> str | None:
-        """Return the reference to a missing base, and report it (D40, D43)."""
+        """Report a missing base and return the reference to it; return None if no base is missing (D40, D43)."""
         reference = own.get("basemessage")
         if reference is None or self._base_of(definition) is not None:
             return None
@@ -206,11 +209,11 @@ class _Resolver:
     def _with_selectors(
         self, definition: DocumentMessage, own: dict[str, Any], base: MergedMessage
     ) -> tuple[dict[str, Any], frozenset[str]]:
-        """Add the selectors of the group that neither `own` nor a base has, except to aliases (D42).
+        """Add the selectors of the group that neither `own` nor a base sets; aliases get none (D42).
 
-        Return the attributes, and the selectors that the chain has itself.
+        Return the attributes, and the selectors that the definition or a base sets.
         """
-        # Reading: a selector that a base has from its own group is replaced by that of the derived message's group.
+        # Reading: a selector that a base takes from its group is replaced by the one of the derived message's group.
         explicit = base.explicit | {name for name in SELECTORS if own.get(name) is not None}
         if definition.xref is not None:
             return own, explicit
@@ -222,8 +225,8 @@ class _Resolver:
         return own | from_group, explicit
 
     def _refuse_cycle(self, chain: list[DocumentMessage], current: str) -> None:
-        """Report a cycle of bases; its members are invalid (D40)."""
-        # Reading: definitions that derive from a member are invalid as well, as their chain has no end either.
+        """Report a cycle of base messages, and mark the definitions of the chain as invalid (D40)."""
+        # Reading: definitions that derive from a member of the cycle are invalid, too, because their chain has no end.
         members = [link.xid for link in chain]
         path = " -> ".join([*members[members.index(current) :], current])
         for link in chain:
@@ -247,7 +250,7 @@ BASE_MESSAGES: Final = {
 
 
 def base_code(reference: object) -> str:
-    """Return the problem code of a reference to a base that the catalogue does not have."""
+    """Return the problem code of a reference to a base that is not in the catalogue."""
     if isinstance(reference, str) and is_message(parse_xid(reference)):
         return "dangling-base"
     return "external-base" if isinstance(reference, str) and ABSOLUTE_URI.match(reference) else "bad-base"
@@ -259,7 +262,7 @@ def path_preview(path: str) -> str:
 
 
 def _finish(attributes: dict[str, Any], definition: DocumentMessage) -> dict[str, Any]:
-    """Normalise options by the effective protocol; drop those that MQTT 3.1.1 does not have (D32)."""
+    """Normalise the options for the effective protocol, and drop those that MQTT 3.1.1 does not have (D32)."""
     protocol, options = attributes.get("protocol"), attributes.get("protocoloptions")
     if not isinstance(options, dict) or not isinstance(protocol, str):
         return attributes

@@ -1,4 +1,4 @@
-"""A loaded registry: its documents merged into one of 1.0-rc4, with references resolved.
+"""A loaded registry: its documents, merged into one document of 1.0-rc4, with references resolved.
 
 Spec: docs/semantics.md; core/spec.md#registry-design.
 """
@@ -27,7 +27,7 @@ class DocumentOrigin:
     roots: tuple[str, ...] = ()
 
     def trace(self, problem: Problem) -> Problem:
-        """Return a problem at a canonical pointer with its file and its pointer in the source document."""
+        """Return a problem with its file, and with its canonical pointer replaced by that in the source document."""
         return problem.at(pointer=self.log.source_of(problem.pointer or ""), file=self.source.name)
 
 
@@ -35,9 +35,10 @@ class DocumentOrigin:
 class LoadedRegistry:
     """The result of loading.
 
-    Shape: `document` is one registry document of 1.0-rc4; `documents` are those it was merged from, one for each of
-    `origins`; `messages` and `endpoints` are resolved, by XID; `problems` have pointers into the source documents,
-    `diagnostics` lines and columns as well.
+    Shape: `document` is the merged registry document of 1.0-rc4; `documents` are the documents before merging, one for
+    each of `origins`; `owners` maps the pointer of each group and resource to the index of its document; `messages` and
+    `endpoints` are resolved, by XID; `problems` have pointers into the source documents, and `diagnostics` also have
+    lines and columns.
     """
 
     document: dict[str, Any]
@@ -53,21 +54,21 @@ class LoadedRegistry:
 
     @cached_property
     def diagnostics(self) -> tuple[Problem, ...]:
-        """The problems that reading, normalising and resolving found, with file, line and column.
+        """The problems found while reading, normalising and resolving, with file, line and column.
 
-        Cost: computes the positions of every document that has a problem, once.
+        Cost: the positions in each document with a problem are computed once.
         """
         return tuple(map(self.place, self.problems))
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the normalised document: equal for two loads with the same content."""
+        """A digest of the merged document. Registries with the same content have the same digest."""
         text = json.dumps(self.document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     @property
     def unread(self) -> tuple[Problem, ...]:
-        """The errors of sources that could not be loaded; commands that need every source fail with them."""
+        """The errors of sources that could not be loaded. Commands that need every source fail with these errors."""
         loaded = {source.name for source in self.sources}
         return tuple(
             problem for problem in self.problems if problem.severity is Severity.ERROR and problem.file not in loaded
@@ -88,7 +89,7 @@ class LoadedRegistry:
         return self.origins[0] if self.origins else None
 
     def trace(self, problem: Problem) -> Problem:
-        """Return a problem at a canonical pointer with its file and its pointer in the source document."""
+        """Return a problem with its file, and with its canonical pointer replaced by that in the source document."""
         owner = self.owner(problem.pointer or "")
         return problem if owner is None else owner.trace(problem)
 
