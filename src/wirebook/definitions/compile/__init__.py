@@ -1,1 +1,1 @@
-"""Compilation: slots, templates, typed values; the one form that every engine reads."""
+"""Compile definitions into constraints on slots, which matching, building, lint and the column engine read."""

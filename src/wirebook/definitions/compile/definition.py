@@ -1,7 +1,7 @@
 """Compile a resolved message definition into constraints on slots.
 
-Matching, building, lint and the column engine all read this form. A message must satisfy every constraint. A protocol
-constraint replaces the envelope constraint for the same place on the wire (D24).
+Matching, building, lint and the column engine all read the compiled form. A message must satisfy every constraint. A
+value for a protocol slot replaces the envelope constraint on the attribute that the slot carries (D24).
 
 Spec: message/spec.md#property-definitions; docs/semantics.md D1-D34.
 """
@@ -42,17 +42,18 @@ from wirebook.definitions.normalize.names import is_cloudevents
 TEMPLATE_TYPES = frozenset({"string", "symbol", "ascii", "uri", "urireference", "uritemplate", "timestamp"})
 ENVELOPE_MODES = frozenset({"binary", "structured"})
 MAX_SHARED_TEXT: Final = 256
-"""The characters of a value whose constraint is kept for other definitions."""
+"""Maximum characters of a value whose constraint is cached, so that other definitions can share it."""
 
 
 @dataclass(frozen=True)
 class Constraint:
     """The constraint of a definition on one slot.
 
-    At most one of `literal`, `media_type` and `template` is set. `declared` is the value in the document, for reports
-    and for building. `required` is the flag in the document, or implied by CloudEvents. `current_time`: the value is
-    the time of building, and messages are not constrained (R11). `ranks` is False for constraints of endpoints, which
-    all candidates share."""
+    At most one of `literal`, `media_type` and `template` is set. `declared` is the declared value, for reports and for
+    building; URIs and paths are percent-encoded, and HTTP methods are upper case. `required` is declared, or implied by
+    CloudEvents or by an address with a value (`_bare_constraint`). `current_time`: the value is the time of building,
+    and messages are not constrained (R11). `ranks` is False for constraints of endpoints, which all candidates share.
+    """
 
     slot: Slot
     kind: SlotKind
@@ -76,15 +77,14 @@ class Constraint:
 
     @cached_property
     def fixed(self) -> bool:
-        """Whether the definition has a value: a constant or a template."""
+        """Whether the value is declared: as a constant or as a template."""
         return self.valued or self.template is not None
 
     @cached_property
     def implies_presence(self) -> bool:
         """Whether the value makes the property required (D1).
 
-        The time is excluded, because its value is a default, and so is the event format, which only structured messages
-        have.
+        The exceptions are `time`, whose value is a default, and the event format, which only structured messages have.
         """
         return self.fixed and (self.slot.section, self.slot.name) not in ((ENVELOPE, "time"), (BARE, EVENT_FORMAT))
 
@@ -99,7 +99,7 @@ class Entries:
 
     `exclusive`: no two entries match the same instance (D30, D32); otherwise they may (D33). `lists`: a line may be a
     comma-separated list of instances (D30). `entries` has constants first, then templates, then the rest (D18);
-    `declared` has them in document order. `optional`: a message without the name satisfies all entries.
+    `declared` has the same entries in document order. `optional`: a message without the name satisfies all entries.
     """
 
     section: str
@@ -116,8 +116,8 @@ class Definition:
     """A compiled message definition.
 
     `constraints` and `entries` are in slot order. `soft` constraints affect only the rank (D12, D13). `envelope` is
-    ``CloudEvents/1.0``, an unknown envelope, or None. `incomplete` is the reason why the definition cannot be used.
-    `source` is the XID of the message of which this one is an alias.
+    ``CloudEvents/1.0``, an unknown envelope, or None. `incomplete` is the reference to a missing base message or alias
+    target, which makes the definition unusable. `source` is the XID of the target if this definition is an alias.
     """
 
     xid: str
@@ -134,7 +134,7 @@ class Definition:
 
     @property
     def identity(self) -> str:
-        """The XID of the message; for an alias, that of its source."""
+        """The XID of the message; for an alias, that of its target."""
         return self.source or self.xid
 
     @cached_property
@@ -147,7 +147,7 @@ class Definition:
         return self.envelope is not None and not is_cloudevents(self.envelope)
 
     def observed(self, envelope: bool, protocol: bool, transport: bool) -> tuple[Constraint, ...]:
-        """The `constraints` that apply, depending on whether envelope, protocol and transport slots count (cached)."""
+        """The `constraints` to compare (cached). Each flag tells whether slots of that kind are compared."""
         key = (envelope, protocol, transport)
         if key not in self._observed:
             self._observed[key] = tuple(constraint for constraint in self.constraints if _is_observed(constraint, *key))
@@ -179,7 +179,7 @@ class Definition:
 
 
 def _is_observed(constraint: Constraint, envelope: bool, protocol: bool, transport: bool) -> bool:
-    """Whether a constraint applies to a message of which only some slots can be read (D26, D28)."""
+    """Whether a constraint applies to a message if only some of its slots are compared (D26, D28)."""
     slot = constraint.slot
     is_readable = envelope if slot.section == ENVELOPE else protocol or slot.name == "datacontenttype"
     return is_readable and (transport or not constraint.kind.transport)
@@ -220,8 +220,10 @@ def compile_definition(
 
 
 def constraint_of(slot: Slot, kind: SlotKind, declaration: Any, *, required: bool = False) -> Constraint:
-    """Compile a property definition or a bare value (D29). With `required`, the property is required even if the
-    declaration does not say so."""
+    """Compile a property definition or a bare value (D29).
+
+    `required`: the property is required even if it is not declared as required.
+    """
     fields = declaration if isinstance(declaration, Mapping) else {"value": declaration}
     value = fields.get("value")
     required = required or bool(fields.get("required"))
@@ -242,7 +244,7 @@ def _constraint(
     if kind.place.has_uri_text and isinstance(value, str):
         value = uri_literals(value)
     if kind.place == PATH and isinstance(value, str):
-        # in normal form: only the characters that paths do not allow are percent-encoded (D30)
+        # normal form: only the characters that are not allowed in paths are percent-encoded (D30)
         value = normal_path(quote(value, safe="/%{}:@!$&'()*+,;=~"))
     if (slot.section, slot.name) == (BARE, "method") and isinstance(value, str):
         value = _upper(value)
@@ -252,12 +254,12 @@ def _constraint(
         return Constraint(slot, kind, type_, required, value, media_type=media_type)
     try:
         return Constraint(slot, kind, type_, required, value, canonical(type_, value))
-    except NotOfType:  # a lint error; the constant is compared as it is
+    except NotOfType:  # a lint error; the constant is compared unchanged
         return Constraint(slot, kind, "any", required, value, canonical("any", value))
 
 
 _shared_constraint = lru_cache(maxsize=MAX_SHARED)(_constraint)
-"""Definitions share equal constraints, like their slots: most have the templates of others."""
+"""The cached `_constraint`. Definitions share equal constraints, because most templates occur in many definitions."""
 
 
 def _upper(value: str) -> str:
@@ -275,7 +277,7 @@ def _type(kind: SlotKind, fields: Mapping[str, Any]) -> str:
         declared = natural if kind.type in ("string", "uritemplate") else kind.type
     name = type_name(declared) or (declared if declared in ("ascii", "uint32") else "any")
     if name == "symbol" and kind.type == "ascii":
-        return "ascii"  # D7: the tables' own `symbol` slots hold media types
+        return "ascii"  # D7: where the specification's tables declare a `symbol`, it means ASCII text
     return kind.integer if name == "integer" else name
 
 
@@ -300,7 +302,7 @@ def _envelope_constraints(attributes: Mapping[str, Any]) -> list[Constraint]:
 def _content_type(
     attributes: Mapping[str, Any], metadata: Iterable[Constraint], covered: frozenset[str]
 ) -> Iterator[Constraint]:
-    """The message-level `datacontenttype` (R16): the content type of the event if it is one, else of the data."""
+    """Compile the message-level `datacontenttype` (R16), which is the content type of the event or of its data."""
     declared = attributes.get("datacontenttype")
     if not isinstance(declared, str) or "datacontenttype" in covered:
         return
@@ -313,8 +315,10 @@ def _content_type(
 
 
 def _mode(attributes: Mapping[str, Any], covered: frozenset[str], stated: Iterable[Any]) -> str | None:
-    """The content mode that the definition requires, or None (R31, D25). `stated` are the values of the protocol's
-    constraints on the content type."""
+    """The content mode that the definition requires, or None (R31, D25).
+
+    `stated` are the values of the protocol's constraints on the content type.
+    """
     mode = str(_mapping(attributes.get("envelopeoptions")).get("mode") or "").lower()
     if mode in ENVELOPE_MODES:
         return mode
@@ -326,14 +330,14 @@ def _mode(attributes: Mapping[str, Any], covered: frozenset[str], stated: Iterab
 
 
 def format_constraints(attributes: Mapping[str, Any], mode: str | None, label: str) -> Iterator[Constraint]:
-    """`envelopeoptions.format`: the content type of structured messages (R31). Binary messages have no format."""
+    """Compile `envelopeoptions.format`, the content type of structured messages (R31); binary messages have none."""
     declared = _mapping(attributes.get("envelopeoptions")).get("format")
     if isinstance(declared, str) and declared and mode != "binary":
         yield constraint_of(shared_slot(BARE, EVENT_FORMAT, label), EVENT_FORMAT_KIND, declared)
 
 
 def _soft(attributes: Mapping[str, Any], metadata: list[Constraint]) -> Iterator[Constraint]:
-    """Inferred values (D12, D13), which affect the rank and reject no message."""
+    """Constraints from inferred values (D12, D13). They affect only the rank and never reject a message."""
     fixed = {constraint.slot.name for constraint in metadata if constraint.fixed}
     inferred = {
         "datacontenttype": inferred_content_type(attributes.get("dataschemaformat")),
@@ -402,7 +406,7 @@ def _trimmed(declaration: Any) -> Any:
 
 
 def _named(declared: Any) -> Iterator[tuple[str, Any]]:
-    """Names and declarations of an array of named entries, or of a map in which `name` overrides the key (D33)."""
+    """Yield (name, declaration) from an array of named entries, or from a map, where `name` overrides the key (D33)."""
     if isinstance(declared, Mapping):
         for key, declaration in declared.items():
             name = declaration.get("name") if isinstance(declaration, Mapping) else None
@@ -416,7 +420,7 @@ def _named(declared: Any) -> Iterator[tuple[str, Any]]:
 def _attribute_constraints(
     protocol: str, bare: Iterable[Constraint], entries: Iterable[Entries]
 ) -> Iterator[tuple[str, Constraint]]:
-    """The protocol constraints on slots that transport CloudEvents attributes, each with the name of the attribute."""
+    """Yield the protocol constraints on slots that carry CloudEvents attributes, each with the attribute's name."""
     for constraint in (*bare, *(entry for group in entries for entry in group.entries)):
         name = slots.envelope_attribute(family(protocol), constraint.slot.section, constraint.slot.name)
         if name:

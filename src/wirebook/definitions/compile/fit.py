@@ -59,26 +59,26 @@ class Mismatch(NamedTuple):
 
 
 def mismatch_of(code: str, constraint: Constraint, actual: Any, expected: Any = None) -> Mismatch:
-    """A mismatch of `constraint`. `expected` is by default what the definition declares."""
+    """Create a mismatch of `constraint`. `expected` is the declared value by default."""
     if code == "missing-required":
         expected = constraint.type
     elif expected is None or expected is constraint.declared:
         expected = constraint.declared
         if constraint.kind.wire == "octets" and constraint.type == "binary":
-            expected = {"base64": expected}  # as previews show bytes
+            expected = {"base64": expected}  # the form that previews have for bytes
     return Mismatch(code, constraint.label, expected, actual)
 
 
 def problem_of(code: str, constraint: Constraint, actual: Any, expected: Any = None) -> Problem:
-    """A mismatch of `constraint` as a problem."""
+    """Create a problem for a mismatch of `constraint`."""
     return mismatch_of(code, constraint, actual, expected).problem()
 
 
 def fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> ValueMatch | ValueMismatch:
     """Compare a value, in the type that it has on the wire, with a constraint.
 
-    A URI that was sent with characters that are not allowed in URIs is percent-encoded if it does not match as it is,
-    because templates are compared in that form (D20).
+    If a URI does not match, it is compared again with the characters that URIs do not allow percent-encoded, because
+    templates have that form (D20).
     """
     if constraint.kind.wire == "octets":
         if constraint.type == "binary":
@@ -123,14 +123,14 @@ def _fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> ValueM
 
 
 def template_text(value: Any) -> str:
-    """The text that is compared with a template. Query values keep escaped slashes, so that `%2F` is not a `/`."""
+    """The text of a value that is compared with a template. In query values, `%2F` does not become `/`."""
     if isinstance(value, str):
         return value.raw if isinstance(value, QueryText) else value
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def preview(value: Any) -> Any:
-    """A value for a report, as `preview_scalar` shortens it; bytes are base64, and text has no lone surrogates."""
+    """Shorten a value for a report (`preview_scalar`). Bytes become base64; lone surrogates in text are replaced."""
     if isinstance(value, (bytes, bytearray)):
         return {"base64": preview_scalar(base64.b64encode(bytes(value[:MAX_PREVIEW])).decode())}
     value = preview_scalar(value)

@@ -1,4 +1,4 @@
-"""Media types: what ``Application/JSON; CharSet=UTF-8`` means and when two agree (D14).
+"""Parse and compare media types such as ``Application/JSON; CharSet=UTF-8`` (D14).
 
 media-type = type "/" subtype *( OWS ";" OWS parameter )      ; RFC 9110 section 8.3.1
 """
@@ -19,7 +19,7 @@ MAX_LENGTH = 1000
 
 @dataclass(frozen=True, slots=True)
 class MediaType:
-    """`essence` in lower case, `parameters` by lower-case name; the value of ``charset`` in lower case too."""
+    """A parsed media type: `essence`, the names of `parameters`, and the value of ``charset`` are lower case."""
 
     essence: str
     parameters: frozenset[tuple[str, str]]
@@ -33,13 +33,13 @@ class MediaType:
         return self.essence.startswith("application/cloudevents")
 
     def satisfies(self, declared: MediaType) -> bool:
-        """Does a message of this type fit `declared`? More parameters than declared are allowed."""
+        """Whether a message of this type matches `declared`. It may have more parameters."""
         return self.essence == declared.essence and declared.parameters <= self.parameters
 
 
 @lru_cache(maxsize=4096)
 def parse_media_type(text: str) -> MediaType | None:
-    """`text` as a media type, or None when it is none. Cost: linear; nothing longer than 1,000 characters is one."""
+    """Parse a media type; None if `text` is not valid or has more than 1,000 characters. Cost: linear."""
     essence = ESSENCE.match(text) if len(text) <= MAX_LENGTH else None
     if not essence:
         return None
@@ -67,5 +67,5 @@ INFERRED: dict[str, str] = {
 
 
 def inferred_content_type(schema_format: str | None) -> str | None:
-    """The content type that `dataschemaformat` suggests (R15, D12): a default on build, soft on match."""
+    """The content type for a `dataschemaformat` (R15, D12): the default in building, a soft constraint in matching."""
     return INFERRED.get((schema_format or "").split("/")[0].lower())

@@ -1,4 +1,4 @@
-"""Slots: the places of a message that a definition can constrain. There is a table for each protocol.
+"""Slots: the places of a message that a definition can constrain, with a table for each protocol.
 
 A slot has a section (``envelope``, ``headers``, ``application-properties``, or ``""`` for bare slots) and a name. The
 order of the tables is the slot order, in which problems are listed and placeholders are bound.
@@ -24,9 +24,10 @@ EVENT_FORMAT = "event-format"  # the bare slot of a structured event's content t
 class SlotKind:
     """The properties of a slot.
 
-    `type` is the default type. `integer` is the type that ``integer`` means in this slot. `transport` slots change from
-    hop to hop and are not matched (D28). `media_type` slots are compared as content types (D14). `wire` is the form of
-    values on the wire: ``text`` (values are their canonical text), ``octets`` (untyped bytes) or ``native`` (typed).
+    `type` is the default type. `place` has the rules for placeholders. `integer` is the type that ``integer`` stands
+    for in this slot. `transport` slots may change from hop to hop and are not matched by default (D28). `media_type`
+    slots are compared as content types (D14). `wire` is the form of values on the wire: ``text`` (canonical text),
+    ``octets`` (untyped bytes) or ``native`` (typed).
     """
 
     type: str = "string"
@@ -47,12 +48,12 @@ class Slot:
 
 
 MAX_SHARED: Final = 4096
-"""How many slots, kinds of slots, and constraints the definitions of all catalogues share."""
+"""Size of each cache of slots, slot kinds and constraints. All catalogues of a process share them."""
 
 
 @lru_cache(maxsize=MAX_SHARED)
 def shared_slot(section: str, name: str, label: str) -> Slot:
-    """A slot. Definitions that name the same slot share it, so that large catalogues are small, also when pickled."""
+    """Return a cached slot. Definitions share equal slots, which saves memory, and space when they are pickled."""
     return Slot(section, name, label)
 
 
@@ -72,7 +73,7 @@ ATTRIBUTES: dict[str, SlotKind] = {
     "datacontenttype": SlotKind("string", media_type=True),
 }
 INFERRED_KINDS = {name: replace(ATTRIBUTES[name], type="string") for name in ("datacontenttype", "dataschema")}
-"""The kinds of the attributes whose values are inferred from other attributes (D12, D13)."""
+"""The kinds of the CloudEvents attributes with inferred values (D12, D13)."""
 REQUIRED_ATTRIBUTES = frozenset({"id", "type", "source"})
 
 BARE_SLOTS: dict[str, dict[str, SlotKind]] = {
@@ -142,7 +143,7 @@ HOP_BY_HOP_HEADERS = frozenset({
     "upgrade",
 })  # fmt: skip
 
-# Sections whose entries repeat: a list of (name, value) on the wire.
+# Sections in which names may repeat. On the wire they are lists of (name, value).
 ENTRY_SECTIONS: dict[str, tuple[str, ...]] = {
     "HTTP": ("query", "headers"),
     "AMQP": (),
@@ -158,7 +159,7 @@ def family(protocol: str) -> str:
 
 
 def bare_slots(protocol: str) -> dict[str, SlotKind]:
-    """The slots of a protocol that belong to no section. MQTT 3.1.1 has three of those of MQTT 5.0 (D32)."""
+    """The slots of a protocol that are in no section. MQTT 3.1.1 has only three of the slots of MQTT 5.0 (D32)."""
     kinds = BARE_SLOTS.get(family(protocol), {})
     if not is_mqtt_3(protocol):
         return kinds
@@ -180,12 +181,12 @@ def amqp_kind(section: str, name: str) -> SlotKind:
 
 
 def folds_case(protocol_family: str, section: str) -> bool:
-    """Whether entry names ignore case. Headers of HTTP and NATS do (D30, D34); those of Kafka only for CloudEvents."""
+    """Whether all names of a section are case-insensitive, as HTTP and NATS headers are (D30, D34)."""
     return section == "headers" and protocol_family in ("HTTP", "NATS")
 
 
 def entry_name(protocol_family: str, section: str, name: str) -> str:
-    """The normalised name of an entry (D30, D32-D34)."""
+    """The normalised name of an entry (D30, D32-D34). In Kafka, only ``ce_...`` and ``content-type`` ignore case."""
     lowered = name.lower()
     if folds_case(protocol_family, section):
         return lowered

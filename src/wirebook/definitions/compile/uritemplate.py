@@ -1,8 +1,8 @@
 """Templates: values with placeholders, RFC 6570 level 1 (``/vehicles/{vin}/{sensor}``).
 
-Matching splits a text into literals and placeholders; expansion fills in the placeholders. Matching is linear in the
-length of any text: it uses a regular expression without backtracking where every placeholder ends with its segment,
-else `str.find`.
+Matching splits a text into literals and placeholders; expansion replaces the placeholders by values. Matching is linear
+in the length of the text: it uses a regular expression without backtracking if every placeholder ends its segment, else
+`str.find`.
 
     template    = *( literal / placeholder )
     placeholder = "{" 1*( ALPHA / DIGIT / "_" ) "}"        ; any other brace group is literal (D15)
@@ -22,18 +22,19 @@ from urllib.parse import quote, unquote
 PLACEHOLDER = re.compile(r"\{([A-Za-z0-9_]+)\}")
 UNRESERVED_OR_ESCAPED = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+\Z")
 NOT_IN_URI = re.compile(r"[^A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]|%(?![0-9A-Fa-f]{2})")
-# Reading: the grammar excludes the apostrophe, which URIs allow (RFC 3986 sub-delims) and expansion copies: accepted.
+# Reading: the apostrophe is accepted. The grammar of RFC 6570 excludes it, but URIs allow it (RFC 3986 sub-delims), and
+# expansion copies it.
 ILLEGAL_LITERAL = re.compile(r"[\x00-\x20\x7f-\x9f\"<>\\^`|]|%(?![0-9A-Fa-f]{2})")
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateContext:
-    """The rules for placeholders at the place of a template (D17).
+    """The rules for placeholders in a kind of slot (D17).
 
-    `separator` divides text and template into segments; a placeholder does not match across segments. `forbidden`
-    characters are not matched. `spans`: a placeholder that is the whole value matches any text that is not empty,
-    separators included. `uri`: values are compared after percent-decoding (D20), and literals are percent-encoded
-    (`uri_text`). `encoded`: the whole text is percent-decoded, as in a query.
+    `separator` divides text and template into segments; a placeholder does not match across segments. A placeholder
+    does not match `forbidden` characters. `spans`: a placeholder that is the whole value matches any non-empty text,
+    separators included. `uri`: values are percent-decoded before they are compared (D20), and literals are
+    percent-encoded (`uri_text`). `encoded`: the text is already percent-decoded, as query values are.
     """
 
     name: str
@@ -45,7 +46,7 @@ class TemplateContext:
 
     @property
     def has_uri_text(self) -> bool:
-        """Whether the text is a URI in the form in which it is sent."""
+        """Whether the text is a URI as it is sent, not decoded."""
         return self.uri and not self.encoded
 
 
@@ -58,7 +59,7 @@ NATS_SUBJECT = TemplateContext("nats-subject", separator=".", forbidden="*> \t\r
 
 
 COMPILED_AFTER: Final = 20
-"""Matches of a template after which its pattern is compiled."""
+"""Number of uses after which the pattern of a template is compiled."""
 
 
 class Piece(NamedTuple):
@@ -88,9 +89,9 @@ class Split(NamedTuple):
 class Template:
     """A parsed template.
 
-    `pieces` has one item for each segment. `fixed` are the positions and texts of segments without placeholders,
-    `varying` those with placeholders. `whole`: the template is a single placeholder. `literal_length` counts the
-    characters outside placeholders, without separators.
+    `pieces` has one item for each segment. `fixed` has the positions and texts of the segments without placeholders,
+    `varying` the positions and pieces of the others. `whole`: the template is a single placeholder. `literal_length`
+    is the number of characters outside placeholders, without separators.
     """
 
     text: str
@@ -109,7 +110,7 @@ class Template:
         return self.whole and self.place.spans
 
     def segments(self, text: str) -> list[str] | None:
-        """The segments of `text`, or None if their number differs from the template's."""
+        """The segments of `text`, or None if the template has another number of segments."""
         if self.spanning:
             return [text]
         cut = text.split(self.place.separator, len(self.pieces))
@@ -129,7 +130,10 @@ class Template:
         return re.compile(re.escape(self.place.separator).join(parts), re.DOTALL)
 
     def match(self, text: str, *, rfc6570: bool = False) -> Split | None:
-        """Split `text` with the shortest value for each placeholder from the left, or return None. Cost: linear."""
+        """Split `text`, with the shortest value for each placeholder from the left; None if it does not match.
+
+        Cost: linear.
+        """
         if self._is_rarely_used() or self.pattern is None:
             split = self.match_by_segments(text)
         else:
@@ -140,7 +144,7 @@ class Template:
         return split
 
     def _is_rarely_used(self) -> bool:
-        """Whether compiling the pattern, which takes as long as twenty matches without it, is not worth it yet."""
+        """Whether the template has few uses so far: compiling its pattern takes as long as twenty matches."""
         if self._uses < COMPILED_AFTER:
             object.__setattr__(self, "_uses", self._uses + 1)
             return True
@@ -163,11 +167,11 @@ class Template:
         return Split(tuple(captures), unique) if allowed else None
 
     def keys(self, split: Split) -> Sequence[str]:
-        """The captures in the form in which they are compared: decoded if the slot is a URI."""
+        """The captures in the form that is compared: percent-decoded if the slot is a URI."""
         return [percent_decode(raw) for raw in split.captures] if self.place.uri else split.captures
 
     def keeps_escapes(self, text: str) -> bool:
-        """Whether a placeholder is reported without being decoded."""
+        """Whether the value of a placeholder is reported without percent-decoding it."""
         return self.whole and "%" in text and self.place.uri and not self.place.encoded
 
     def bind(self, name: str, raw: str) -> Bound:
@@ -190,7 +194,7 @@ class Template:
 def percent_encode(text: str) -> str:
     """Percent-encode everything but unreserved characters, as RFC 6570 level 1 does.
 
-    Unpaired surrogates, which received messages may contain, are encoded like characters.
+    Unpaired surrogates, which received messages may contain, are encoded like other characters.
     """
     return quote(text, safe="", errors="surrogatepass")
 
@@ -236,7 +240,7 @@ def parse_template(text: str, place: TemplateContext = TEXT) -> Template:
     """Parse a template. A text without placeholders is a single literal."""
     names = tuple(placeholders(text))
     whole = PLACEHOLDER.fullmatch(text) is not None
-    segments = [text] if whole and place.spans else text.split(place.separator)  # no placeholder has a separator in it
+    segments = [text] if whole and place.spans else text.split(place.separator)  # placeholders contain no separators
     split = (PLACEHOLDER.split(segment) for segment in segments)
     pieces = tuple(Piece(tuple(parts[0::2]), tuple(parts[1::2])) for parts in split)
     fixed = tuple((position, piece.literals[0]) for position, piece in enumerate(pieces) if not piece.names)
@@ -246,7 +250,7 @@ def parse_template(text: str, place: TemplateContext = TEXT) -> Template:
 
 
 def scan(piece: Piece, text: str) -> list[str] | None:
-    """Split `text` with the shortest value for each placeholder from the left; None if it does not match.
+    """Split `text`, with the shortest value for each placeholder from the left; None if it does not match.
 
     Values have at least one character.
     """
@@ -270,7 +274,7 @@ def scan(piece: Piece, text: str) -> list[str] | None:
 
 
 def scan_from_right(piece: Piece, text: str) -> list[str] | None:
-    """Split `text` with the shortest values from the right. If the result equals that of `scan`, it is unique."""
+    """Split `text` with the shortest values from the right. If `scan` returns the same, there is only one way."""
     literals = piece.literals
     start, stop = len(literals[0]), len(text) - len(literals[-1])
     captures: list[str] = []
@@ -289,7 +293,7 @@ def scan_from_right(piece: Piece, text: str) -> list[str] | None:
 
 @dataclass(slots=True, eq=False)
 class UnsolvedSegment:
-    """A segment whose placeholders are to be bound: its slot, template, piece and text."""
+    """A segment with placeholders that are not bound yet."""
 
     slot: str
     template: Template
@@ -315,7 +319,7 @@ class PlaceholderConflict:
 
 @dataclass(slots=True)
 class Solution:
-    """The bound placeholders: `occurrences` has a segment and a value for every occurrence."""
+    """The bound placeholders; `occurrences` has (segment, value) for each occurrence of a placeholder."""
 
     occurrences: list[tuple[UnsolvedSegment, Bound]]
     ambiguous: bool = False
@@ -332,22 +336,22 @@ class Solution:
 
 
 def units_of(slot: str, template: Template, text: str) -> Iterator[UnsolvedSegment]:
-    """The segments of `text` with placeholders; none if the number of segments differs."""
+    """Yield the segments of `text` that have placeholders; none if the template has another number of segments."""
     segments = template.segments(text) or []
     for position, piece in template.varying if segments else ():
         yield UnsolvedSegment(slot, template, piece, segments[position])
 
 
 class Known(dict[str, tuple[UnsolvedSegment, Bound]]):
-    """Placeholder name to its first occurrence."""
+    """Maps the name of each bound placeholder to its first occurrence."""
 
 
 class Solver:
     """Binds the placeholders of several segments (D18).
 
-    Segments that can be split in one way come first. Their values are substituted in the others, until nothing changes.
-    `finish` splits the rest with the shortest values from the left, without backtracking; the solution is then
-    `ambiguous`. Cost: at most one pass over the waiting segments for each placeholder name.
+    Segments that can be split in only one way are bound first. Their values are substituted in the others, until
+    nothing changes. `finish` splits the rest with the shortest values from the left, without backtracking; the solution
+    is then `ambiguous`. Cost: at most one pass over the waiting segments for each placeholder name.
     """
 
     def __init__(self) -> None:
@@ -375,7 +379,7 @@ class Solver:
             self.add(())
 
     def admits(self, units: Sequence[UnsolvedSegment]) -> bool:
-        """Whether these segments agree with the known placeholders.
+        """Whether these segments agree with the bound placeholders.
 
         Waiting segments that share a placeholder with `units` are checked, too.
         """
@@ -407,7 +411,7 @@ def _is_determined(unit: UnsolvedSegment, known: Known) -> bool:
 
 
 def _bind_segment(unit: UnsolvedSegment, known: Known, solution: Solution) -> None:
-    """Bind the placeholders of a segment. One that contradicts a known value is the conflict of the solution."""
+    """Bind the placeholders of a segment. If a value contradicts a known one, record the conflict in the solution."""
     for bound in _read(unit, known):
         first_unit, first = known.setdefault(bound.name, (unit, bound))
         if first.key != bound.key and solution.conflict is None:
@@ -416,7 +420,7 @@ def _bind_segment(unit: UnsolvedSegment, known: Known, solution: Solution) -> No
 
 
 def _read(unit: UnsolvedSegment, known: Known) -> list[Bound]:
-    """The placeholders of a segment that are not known; all of them if the segment contradicts the known ones."""
+    """The unknown placeholders of a segment; all of its placeholders if the segment contradicts the known ones."""
     captures = scan(_substitute(unit, known), unit.text)
     if captures is None:
         return unit.read()
@@ -430,7 +434,7 @@ def _contradicts(bounds: Iterable[Bound], known: Known) -> bool:
 
 
 def _substitute(unit: UnsolvedSegment, known: Known) -> Piece:
-    """The piece of a segment with known placeholders replaced by literals, encoded as in the slot."""
+    """The piece of a segment, with known placeholders replaced by literals that are encoded as in the slot."""
     if not any(name in known for name in unit.piece.names):
         return unit.piece
     literals, names = [unit.piece.literals[0]], []

@@ -1,8 +1,8 @@
-"""Property types: check that a value has a type, and bring it to the form in which it is compared.
+"""Property types: check that a value has a type, and convert it to the canonical form in which values are compared.
 
-Every type has one canonical form (D5): integers are compared as numbers, timestamps as instants, binary as bytes,
-everything else by code points. Text on the wire must be the canonical string of its type. A native value (structured
-JSON, AMQP) must have the right kind or be that string.
+Integers are compared as numbers, timestamps as instants, binary as bytes, and everything else character by character
+(D5). Text on the wire must have the form of its type: ``5``, not ``05``, for an integer. A native value (structured
+JSON, AMQP) must have the right type or be such text.
 
 Spec: message/spec.md#property-definitions; cloudevents-spec.md#type-system; docs/semantics.md D5-D11.
 """
@@ -24,11 +24,11 @@ ULONG: Final = (0, 2**64 - 1)
 
 
 class NotOfType(ValueError):
-    """The value does not have the type. The text of the error is what is allowed."""
+    """The value does not have the type. The message of the error describes the allowed values."""
 
 
 class Canonical(NamedTuple):
-    """A value in the form in which it is compared. `kind` distinguishes 1 from true, and text from bytes."""
+    """A value in its canonical form. `kind` distinguishes 1 from true, and text from bytes."""
 
     kind: str
     value: Any
@@ -40,7 +40,7 @@ SYMBOL = re.compile(r"[A-Za-z0-9_]+\Z")
 INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z")
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
 UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\Z")
-# RFC 3339 appendix A, with the fraction of seconds that ISO 8601 has; no sign, weeks alone (D8).
+# RFC 3339 appendix A, plus fractions of a second as in ISO 8601. No sign; weeks only without other units (D8).
 DURATION = re.compile(
     r"P(?:[0-9]+W|(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?"
     r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:[.,][0-9]+)?S)?)?)\Z"
@@ -95,7 +95,7 @@ def _uuid(value: Any) -> Canonical:
 
 
 def integer_in(low: int, high: int) -> Callable[[Any], Canonical]:
-    """Make a check for an integer from `low` to `high`, either native or its canonical decimal text."""
+    """Return the check for an integer from `low` to `high`, which may be native or canonical decimal text."""
     allowed = f"an integer from {low} to {high}"
 
     def check(value: Any) -> Canonical:
@@ -155,7 +155,7 @@ def _binary(value: Any) -> Canonical:
 
 
 def is_text_of(literal: Canonical, text: str) -> bool:
-    """Whether `text` is the canonical text of `literal`, a number or boolean of the type ``any``."""
+    """Whether `text` is the canonical text of `literal`, if that is a number or a boolean of the type ``any``."""
     if literal.kind not in ("number", "boolean"):
         return False
     try:
@@ -165,7 +165,7 @@ def is_text_of(literal: Canonical, text: str) -> bool:
 
 
 def _any(value: Any) -> Canonical:
-    """Any value, null included. Values are equal if they are the same JSON value or the same text."""
+    """Accept any value, null included. Values are equal if they are the same JSON value, text or bytes."""
     if isinstance(value, bool):
         return Canonical("boolean", value)
     if isinstance(value, (int, float)):
@@ -184,7 +184,7 @@ MAX_FRACTION_DIGITS: Final = 100
 
 
 def is_current_time(value: Any) -> bool:
-    """Whether `value` means the time of building (R11, D10)."""
+    """Whether `value` stands for the time of building (R11, D10)."""
     return isinstance(value, str) and bool(SENTINEL.match(value) or LEGACY_SENTINEL.match(value))
 
 
@@ -193,10 +193,9 @@ def _timestamp(value: Any) -> Canonical:
 
 
 def instant_of(text: str) -> tuple[int, str]:
-    """Convert an RFC 3339 time to seconds since 1970 and fraction digits without trailing zeros; ``:60`` is a leap
-    second.
+    """Convert an RFC 3339 time to seconds since 1970 and the digits of the fraction, without trailing zeros.
 
-    Raises: NotOfType.
+    ``:60`` is a leap second. At most 100 digits are kept. Raises: NotOfType.
     """
     parts = RFC3339.match(text)
     if not parts:
@@ -226,14 +225,14 @@ def _days_in(year: int, month: int) -> int:
 
 
 def _days_since_1970(year: int, month: int, day: int) -> int:
-    """Days since 1970 in the proleptic Gregorian calendar. Unlike `datetime`, it has the year 0."""
+    """Days since 1970 in the proleptic Gregorian calendar. Unlike in `datetime`, the year 0 is valid."""
     year -= month <= 2
     era, year_of_era = divmod(year, 400)
     day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
     return era * 146097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719468
 
 
-# -- the table ------------------------------------------------------------------------------------------------------
+# -- types ----------------------------------------------------------------------------------------------------------
 
 CHECKS: dict[str, Callable[[Any], Canonical]] = {
     "any": _any,
@@ -273,5 +272,5 @@ def type_name(declared: Any) -> str | None:
 
 
 def canonical(type_: str, value: Any) -> Canonical:
-    """Bring `value` to its canonical form. Raises: NotOfType, whose text is what `type_` allows."""
+    """Convert `value` to its canonical form. Raises: NotOfType, with a description of what `type_` allows."""
     return CHECKS[type_](value)

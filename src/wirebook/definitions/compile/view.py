@@ -1,4 +1,4 @@
-"""Read the slots of a message. Each is read at most once.
+"""Read the slots of a message. The wire record is parsed at most once.
 
 Spec: docs/semantics.md D12 (absent content type of structured JSON), D24, D27, D30-D34.
 """
@@ -26,7 +26,7 @@ from wirebook.definitions.compile.slots import (
 
 
 class Absent:
-    """The value of a slot that the message does not have. It differs from null, which is a value of the type `any`."""
+    """The value of a slot that the message does not have. Null is different: it is a value of the type `any`."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -36,7 +36,7 @@ ABSENT: Final = Absent()
 
 
 class QueryText(str):
-    """A query value. In `raw`, escaped slashes are still percent-encoded."""
+    """A percent-decoded query value. In `raw`, slashes and percent signs are still encoded if they were sent so."""
 
     raw: str
 
@@ -45,8 +45,10 @@ class MessageView:
     """The slots of a message.
 
     A malformed CloudEvent has a view if its attributes can be compared, so that near misses can be reported.
-    `is_reinterpreted`: the message is not marked as a CloudEvent, but may be one (MQTT 3.1.1, bare NATS, Kafka without
-    a content type). `shows_protocol` is False for events from plain files, which have no protocol options."""
+    `is_reinterpreted`: the message is not marked as a CloudEvent, but is read as one (MQTT 3.1.1, NATS without headers,
+    Kafka without a content type). `shows_protocol` is False for events from plain files, which have no protocol
+    options.
+    """
 
     __slots__ = (
         "_entries",
@@ -82,7 +84,7 @@ class MessageView:
 
     @property
     def is_response(self) -> bool:
-        """Whether the message is an HTTP response, which has no slots of the request."""
+        """Whether the message is an HTTP response, which has none of the slots of a request."""
         return self.family == "HTTP" and self._protocol_value("status") is not None
 
     @property
@@ -109,7 +111,7 @@ class MessageView:
         return self._entries[section].get(name, [])
 
     def extras(self) -> Iterator[tuple[str, str]]:
-        """Section and name of every attribute, property and entry of the message (D2)."""
+        """Yield the section and name of every attribute, property and entry of the message (D2)."""
         for name in self.received.attributes:
             yield ENVELOPE, name
         for section in AMQP_SECTIONS if self.family == "AMQP" else ():

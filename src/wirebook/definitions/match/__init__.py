@@ -1,1 +1,1 @@
-"""Matching: from a message to its definition, placeholder values and problems."""
+"""Match messages: find the definition of a message, its placeholder values and its problems."""

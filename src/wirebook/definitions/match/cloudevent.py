@@ -1,4 +1,4 @@
-"""Make a CloudEvent of a message without an envelope, from the definition that it matched.
+"""Create a CloudEvent from a message without an envelope and the definition that it matched.
 
 Spec: docs/semantics.md R20, D26
 """
@@ -19,7 +19,7 @@ from wirebook.schema import Payload
 
 
 class EventContent(NamedTuple):
-    """The attributes of a CloudEvent, `datacontenttype` among them, and its data."""
+    """The attributes of a CloudEvent, including `datacontenttype`, and its data."""
 
     attributes: dict[str, Any]
     payload: Payload | None
@@ -28,10 +28,10 @@ class EventContent(NamedTuple):
 def synthesize_event(
     definition: Definition, received: Received, bindings: Mapping[str, str], payload: Payload | None
 ) -> EventContent | None:
-    """Make the event that `definition` describes, with a new id and the time of receipt, or else the current time.
+    """Create the event that `definition` describes.
 
-    Returns None if the definition does not determine a required attribute, or gives one a value that CloudEvents does
-    not allow.
+    Unless declared, the id is new, and the time is that of receipt, else the current time. Returns None if the
+    definition does not determine a required attribute, or if an attribute has a value that CloudEvents does not allow.
     """
     request = BuildRequest(bindings, payload, now=lambda: received.received or current_time())
     rendering = Rendering(request)

@@ -1,4 +1,4 @@
-"""Definitions by number and by XID, which another process reads when it first uses them."""
+"""Definitions by number and by XID. Other processes unpickle them when they first use them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from wirebook.definitions.compile.definition import Definition
 __all__ = ["DefinitionList", "DefinitionMap"]
 
 GROUP: Final = 16
-"""Definitions that are read together: what they have in common is stored once."""
+"""Number of definitions that are unpickled together. What they have in common is stored once."""
 
 
 class DefinitionList(Sequence[Definition]):
     """Definitions by number.
 
-    A copy in another process (`pickle`) reads a group of them when the first of it is used. Reading takes 12 µs for
-    each definition, and messages of most definitions of a large catalogue never occur. `on_read` is called after that.
+    A pickled copy in another process unpickles a group of definitions when one of them is first used, and then calls
+    `on_read`. Unpickling takes 12 µs for each definition, and most definitions of a large catalogue have no messages.
     """
 
     def __init__(self, definitions: Iterable[Definition]) -> None:
@@ -44,7 +44,7 @@ class DefinitionList(Sequence[Definition]):
         return (definition or self[number] for number, definition in enumerate(self._definitions))
 
     def _read(self, number: int) -> Definition:
-        """Read the group of a definition."""
+        """Unpickle the group of a definition, and return the definition."""
         group = number // GROUP
         with without_collector():
             read: list[Definition] = pickle.loads(self._groups[group])  # noqa: S301
@@ -62,11 +62,11 @@ class DefinitionList(Sequence[Definition]):
 
 
 def _do_nothing() -> None:
-    """By default, nothing follows the reading of definitions."""
+    """The default of `on_read`."""
 
 
 class DefinitionMap(Mapping[str, Definition]):
-    """The definitions of a list by XID, in its order."""
+    """The definitions of a list by XID, in the order of the list."""
 
     def __init__(self, definitions: DefinitionList) -> None:
         self._definitions = definitions

@@ -1,6 +1,6 @@
-"""Find definitions by the CloudEvents `type` of a message, also where their protocol or other attributes differ.
+"""Find definitions by the CloudEvents `type` of a message, even if their protocol or other attributes differ.
 
-Near misses and explanations use it. It takes no part in deciding which definition matches.
+This is for near misses and explanations. It has no effect on which definition matches.
 
 Spec: docs/explain.md#which-definitions-are-shown
 """
@@ -36,7 +36,7 @@ class EventTypes:
 
     @cached_property
     def by_type(self) -> dict[str, list[int]]:
-        """The numbers of the definitions of events that require a type."""
+        """Maps each type, in lower case, to the numbers of the CloudEvents definitions that require it."""
         by_type: dict[str, list[int]] = {}
         for number, definition in enumerate(self.definitions):
             if definition.is_cloudevent and (type_ := self.constants.get(definition.xid)):
@@ -45,16 +45,16 @@ class EventTypes:
 
     @cached_property
     def constants(self) -> dict[str, str]:
-        """The types that definitions require, by the XID of the definition."""
+        """Maps the XID of each definition that requires a type to that type."""
         types = ((definition.xid, constant_type(definition)) for definition in self.definitions)
         return {xid: type_ for xid, type_ in types if type_}
 
     def of(self, views: Iterable[MessageView]) -> frozenset[str]:
-        """The types of a message; an empty set if no definition requires a type."""
+        """The types of a message in its views; an empty set if no definition requires a type."""
         return frozenset(filter(None, map(type_of, views))) if self.by_type else frozenset()
 
     def same(self, types: Iterable[str], protocol: str, members: frozenset[str] | None) -> list[Definition]:
-        """At most three definitions with one of these types, for any protocol; those for `protocol` come first."""
+        """At most three definitions with one of these types and any protocol. Those for `protocol` come first."""
         definitions = [
             definition
             for type_ in types
@@ -66,8 +66,8 @@ class EventTypes:
     def similar(self, view: MessageView, members: frozenset[str] | None) -> Iterator[Definition]:
         """Definitions for the protocol of the message with a similar type, the most similar first.
 
-        Cost: linear in the number of types, with little work for each. Only the 100 types with the longest common start
-        and end are compared closely.
+        Cost: linear in the number of types, with little work for each. Only the 100 types with the longest common
+        prefix and suffix are compared in detail.
         """
         type_ = type_of(view)
         if type_ is None:
@@ -84,7 +84,7 @@ class EventTypes:
 
 
 def type_of(view: MessageView) -> str | None:
-    """The `type` of a CloudEvent, or of the event in the payload of a message that is not marked as a CloudEvent."""
+    """The `type` of a CloudEvent, or of the (first) event in the payload of a message that is not marked as one."""
     if view.is_cloudevent:
         type_ = view.value(TYPE)
     else:
@@ -105,7 +105,7 @@ def constant_type(definition: Definition) -> str | None:
 
 
 def unmarked_event(view: MessageView) -> dict[str, Any] | list[Any] | None:
-    """The CloudEvent, or the batch, in the JSON payload of a message that is not marked as a CloudEvent; else None."""
+    """The CloudEvent or batch in the JSON payload of a message that is not marked as a CloudEvent; else None."""
     payload = view.received.payload
     if view.is_cloudevent or payload is None or payload.raw is None or len(payload.raw) > MAX_PAYLOAD_BYTES:
         return None
@@ -125,6 +125,6 @@ def _folded(type_: object) -> str:
 
 
 def _common_affix_length(left: str, right: str) -> int:
-    """How many characters two texts have in common at their start and end; one typo leaves nearly all of them."""
+    """The length of the common prefix plus that of the common suffix. One typo reduces it only a little."""
     start = common_prefix_length(left, right)
     return start + common_prefix_length(left[start:][::-1], right[start:][::-1])

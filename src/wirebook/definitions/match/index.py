@@ -1,8 +1,8 @@
 """The index of definitions: finds the candidates for a message. It never decides whether a definition matches (D49).
 
-Definitions are grouped by mask: which slots, and which segments of a template, are literal. Each mask has a hash table
-from the literal parts to the definitions. A message probes each mask of its protocol once, so the cost depends on the
-number of naming patterns, not of definitions. Definitions without a literal are candidates for every message.
+Definitions are grouped by mask: the slots, and the segments of templates, that are literal. Each mask has a hash table
+from the literals to the definitions. A message is looked up once in each mask of its protocol, so the cost depends on
+the number of naming patterns, not of definitions. Definitions without a literal are candidates for every message.
 
 For a message that matches no definition, the index finds near misses with a bounded number of lookups: definitions that
 share a literal with the message, or have a value next to its own in sorted order.
@@ -37,19 +37,19 @@ INDEXED = {  # slot (section, name) -> separator of its segments
 URI_SLOTS = frozenset({(ENVELOPE, "source"), (BARE, "path")})
 SLOTS_BY_PLACE = {place: Slot(*place, label="") for place in INDEXED}
 MAX_MASKS = 48
-"""Definitions with a rarer mask are indexed by their first literal only."""
+"""Maximum number of masks in full. Definitions with a rarer mask are indexed by their first literal only."""
 SMALL_BUCKET = 4
-"""Number of definitions below which more features would not make the index more selective."""
+"""Number of definitions in a hash bucket that is small enough: their mask needs no further features."""
 MAX_SHARING = 8
-"""A segment that more definitions share is not specific enough to find near misses."""
+"""Segments that more definitions share are too common to find near misses."""
 MAX_VOTING_SEGMENTS = 16
 NEIGHBOURS = 2
-"""How many definitions before and after the value of a message, in sorted order, count as neighbours."""
+"""Number of definitions before, and after, the value of a message in sorted order that count as neighbours."""
 WHOLE_VALUE_VOTES, SEGMENT_VOTES, NEIGHBOUR_VOTES = 4, 1, 0.5
 
 
 class MaskPart(NamedTuple):
-    """One slot of a mask: the whole value is literal, or the segments at `positions` of a template.
+    """One slot of a mask, in which the whole value is literal, or the segments at `positions` of a template.
 
     `segments` is the number of segments that the value must have; 0 for any number.
     """
@@ -62,7 +62,7 @@ class MaskPart(NamedTuple):
 
 
 class Feature(NamedTuple):
-    """The literal part of a definition in one slot, and the key that a message must have there."""
+    """The literal part of a definition in one slot, and the key that a matching message has there."""
 
     part: MaskPart
     key: str | tuple[str, ...]
@@ -95,7 +95,7 @@ class IndexedTexts:
         return self.segments[place]
 
     def key(self, part: MaskPart) -> str | tuple[str, ...] | None:
-        """The key of the message for a part; None if its value has too few segments, or another number of them."""
+        """The key of the message for a part of a mask; None if its value has the wrong number of segments."""
         if not part.separator:
             return self.text(part.section, part.name)
         segments = self.split(part.section, part.name, part.separator)
@@ -107,7 +107,7 @@ class IndexedTexts:
 class Index:
     """Finds the candidates for a message among `definitions`.
 
-    Without `protocol_slots`, only the envelope is indexed: events from plain files do not show their protocol options.
+    Without `protocol_slots`, only the envelope is indexed, because events from plain files have no protocol options.
     """
 
     def __init__(self, definitions: Sequence[Definition], *, protocol_slots: bool = True) -> None:
@@ -137,7 +137,7 @@ class Index:
         return frozenset((part.section, part.name) for mask in masks for part in mask)
 
     def candidates(self, view: MessageView) -> list[Definition]:
-        """All definitions that match `view`, and some others, in catalogue order. Cost: one probe for each mask."""
+        """All definitions that match `view`, and some others, in catalogue order. Cost: one lookup for each mask."""
         texts = IndexedTexts(view)
         numbers: list[int] = []
         for protocol in self._protocols(view.protocol if view.shows_protocol else None):
@@ -149,15 +149,15 @@ class Index:
     def near(self, view: MessageView, scope: frozenset[str] | None) -> Iterator[Definition]:
         """A few definitions that have the most in common with `view`, the closest first.
 
-        Definitions for another protocol follow, then some that only have the same protocol. `scope` limits them to
-        these XIDs. Cost: bounded; it does not depend on the size of the catalogue.
+        Definitions for other protocols come later, and those that have only the protocol in common come last. `scope`
+        limits the result to these XIDs. Cost: bounded, whatever the size of the catalogue.
         """
         return self.closest(self.near_miss_index.votes(view), view.protocol if view.shows_protocol else None, scope)
 
     def closest(
         self, votes: Mapping[int, float], protocol: str | None, scope: frozenset[str] | None
     ) -> Iterator[Definition]:
-        """The definitions of `near` by their votes, for messages of a protocol (None if they do not show it)."""
+        """The definitions that `near` returns, ordered by votes. `protocol` is None if the message does not show it."""
         protocols = self._protocols(protocol)
         ranked = sorted(votes, key=votes.__getitem__, reverse=True)
         same_protocol = (number for number in ranked if self.definitions[number].protocol in protocols)
@@ -174,8 +174,8 @@ class Index:
 class SlotValues:
     """The values and literals that definitions declare for one slot, each with the numbers of the definitions.
 
-    `by_literal` is keyed by whole literals and by (position, segment). `declared` are the declared values, sorted by
-    `prepare`, which must precede `position` and `vote`.
+    The keys of `by_literal` are whole literals and (position, segment). `declared` has the declared values. `prepare`
+    sorts them and must be called before `position` and `vote`.
     """
 
     slot: Slot
@@ -196,7 +196,7 @@ class SlotValues:
                 numbers.append(number)
 
     def prepare(self) -> None:
-        """Sort the values, and drop segments that many definitions share."""
+        """Sort the values. Drop segments that many definitions share, and limit the definitions of whole literals."""
         self.declared.sort()
         for literal, numbers in list(self.by_literal.items()):
             if len(numbers) > MAX_SHARING:
@@ -209,7 +209,7 @@ class SlotValues:
     def vote(self, text: str, position: int, votes: dict[int, float]) -> None:
         """Add votes for definitions with the same value, with the same segment, and with a neighbouring value.
 
-        `position` is that of the text (`position`).
+        `position` is the result of the method `position` for the text.
         """
         for number in self.by_literal.get(text, ()):
             votes[number] += WHOLE_VALUE_VOTES
@@ -221,7 +221,7 @@ class SlotValues:
 
 
 class NearMissIndex:
-    """Finds definitions that have anything in common with a message, by single literals and by sorted values."""
+    """Finds definitions that have a literal in common with a message, or a value next to its own in sorted order."""
 
     def __init__(self) -> None:
         self.slots = {place: SlotValues(SLOTS_BY_PLACE[place], separator) for place, separator in INDEXED.items()}
@@ -235,7 +235,7 @@ class NearMissIndex:
                 self.slots[place].declared.append((constraint.declared, number))
 
     def votes(self, view: MessageView) -> dict[int, float]:
-        """Maps definition numbers to votes; the definition with the most votes is the closest."""
+        """Return the votes by definition number. The definition with the most votes is the closest."""
         votes: defaultdict[int, float] = defaultdict(float)
         for values in self.prepared:
             text = view.value(values.slot)
@@ -245,7 +245,7 @@ class NearMissIndex:
 
     @cached_property
     def prepared(self) -> list[SlotValues]:
-        """The slots with declared values, prepared when the first message needs them."""
+        """The slots with declared values. They are prepared when the first message needs them."""
         used = [values for values in self.slots.values() if values.declared]
         for values in used:
             values.prepare()
@@ -255,9 +255,9 @@ class NearMissIndex:
 def _selective_features(
     definitions: Sequence[Definition], features: Sequence[tuple[Feature, ...]]
 ) -> list[tuple[Feature, ...]]:
-    """The first features of each definition that at most `SMALL_BUCKET` definitions share.
+    """The shortest prefix of the features of each definition that at most `SMALL_BUCKET` definitions share.
 
-    Fewer features make fewer masks, and each mask costs every message a lookup.
+    Fewer features make fewer masks, and every message needs a lookup for each mask.
     """
     sizes: Counter[tuple[str | None, tuple[Feature, ...]]] = Counter()
     for definition, all_features in zip(definitions, features, strict=True):
@@ -290,7 +290,7 @@ def _mask(features: Iterable[Feature]) -> Mask:
 
 
 def _first_literal(features: Sequence[Feature]) -> list[Feature]:
-    """The first literal only: for rare masks, so that the number of masks stays small."""
+    """Only the first literal of a rare mask, so that the number of masks stays small."""
     for part, key in features[:1]:
         if not part.separator:
             return [Feature(part, key)]

@@ -1,7 +1,7 @@
 """Match the metadata of a message (envelope and protocol options) against one definition.
 
-This is the reference engine: the column engine (`wirebook.landing.columns`) returns the same answers. Payloads are
-validated later, by `wirebook.definitions.match.selection`, for the definition with the highest rank.
+This is the reference engine; the column engine (`wirebook.landing.columns`) returns the same results. Payloads are
+validated later, by `wirebook.definitions.match.selection`, and only for the definitions with the highest rank.
 
 Spec: message/spec.md#message-definition-matching; docs/semantics.md D1, D5, D14, D17-D20, D24-D34, D48.
 """
@@ -39,7 +39,7 @@ from wirebook.definitions.normalize.names import CLOUDEVENTS
 
 
 class Rank(NamedTuple):
-    """How specific a match is. The definition with the greatest rank is chosen (D48)."""
+    """How specific a match is. The definition with the highest rank is chosen (D48)."""
 
     literals: int
     template_characters: int
@@ -61,7 +61,7 @@ class Match:
 
 
 class TemplateText(NamedTuple):
-    """A text of the message that matches a template: the slot's label, the template, the text, and its placeholders."""
+    """A text of the message that matches a template; `label` is that of the slot, `split` has the placeholders."""
 
     label: str
     template: Template
@@ -73,9 +73,10 @@ class TemplateText(NamedTuple):
 class Trial:
     """The state of comparing one message with one definition.
 
-    The trial ends early once there are `max_mismatches`; one is enough to know that the definition does not match.
+    The trial ends early when it has `max_mismatches`; one is enough to know that the definition does not match.
     `choices` are entries of repeated names whose instance depends on the placeholders of other slots. `slot_order` has
-    the labels of all slots with placeholders.
+    the labels of the slots with placeholders and of the `choices`. The numbers are for the rank; `valued` counts the
+    compared constraints with a value.
     """
 
     options: MatchOptions
@@ -110,7 +111,7 @@ class Trial:
             self.slot_order.append(constraint.label)
 
     def defer(self, choice: Choice) -> None:
-        """Choose the instance of an entry when the placeholders of all slots are known."""
+        """Defer the choice of an instance for an entry until the placeholders of the other slots are known."""
         self.choices.append(choice)
         self.slot_order.append(choice.constraint.label)
 
@@ -119,7 +120,7 @@ class Trial:
 class EndpointConstraints:
     """What an endpoint requires of every message (D19, D25): its content mode and its protocol options.
 
-    A message without the slot satisfies `constraints` and `entries`.
+    A message that does not have the slot of a constraint or entry satisfies it.
     """
 
     mode: str | None = None
@@ -152,7 +153,7 @@ def match_metadata(
     *,
     endpoint: EndpointConstraints = NO_ENDPOINT,
 ) -> Match | None:
-    """Match a message against a definition. Returns None if it does not match; see `mismatches_of`.
+    """Match a message against a definition. Returns None if it does not match; `mismatches_of` returns the reasons.
 
     Cost: linear in the size of the message.
     """
@@ -180,7 +181,7 @@ def mismatches_of(
 ) -> list[Mismatch]:
     """Return why a message does not match a definition, in slot order; an empty list if it matches.
 
-    A `trial` of a subclass can observe each constraint as it is accepted or rejected.
+    Pass a `trial` of a subclass to observe each constraint that is accepted or rejected.
     """
     trial = trial or Trial(options, max_mismatches)
     _compare(definition, view, trial, endpoint)
@@ -190,7 +191,7 @@ def mismatches_of(
 
 
 def _compare(definition: Definition, view: MessageView, trial: Trial, endpoint: EndpointConstraints) -> None:
-    """Compare all slots and record the result in `trial`; placeholders of different slots are not compared yet."""
+    """Compare all slots and record the result in `trial`. The placeholders of different slots are compared later."""
     options = trial.options
     if mismatch := selector_mismatch(definition, view, options, endpoint.mode):
         trial.mismatches.append(mismatch)
@@ -201,7 +202,7 @@ def _compare(definition: Definition, view: MessageView, trial: Trial, endpoint: 
             return
         _compare_slot(constraint, view.value(constraint.slot), trial)
     if view.shows_protocol:
-        endpoint_entries = () if view.is_response else endpoint.entries  # they are those of requests
+        endpoint_entries = () if view.is_response else endpoint.entries  # the options of an endpoint describe requests
         for number, entries in enumerate((*definition.entries, *endpoint_entries)):
             if trial.is_over:
                 break
@@ -222,7 +223,7 @@ def _is_synthesized(definition: Definition, view: MessageView) -> bool:
 
 
 def _is_confirmed(constraint: Constraint, view: MessageView) -> bool:
-    """Whether the message has an inferred value of the definition (D12, D13)."""
+    """Whether the message has the inferred value of a soft constraint (D12, D13)."""
     value = view.value(constraint.slot)
     return value is not ABSENT and isinstance(fit(constraint, value), ValueMatch)
 
@@ -324,7 +325,7 @@ def _candidates(constraint: Constraint, instances: Sequence[Instance], rfc6570: 
 def _reject_unassigned(
     choice: Choice, instances: Sequence[Instance], assigned: Mapping[Choice, Candidate], trial: Trial
 ) -> None:
-    """Report an entry without an instance by the first instance that no other entry has."""
+    """Reject an entry without an instance: compare it with the first instance that no other entry uses."""
     in_use = Assignment.of(assigned if choice.exclusive else {})
     first_free = next((instance for instance in instances if not in_use.holders(instance)), None)
     _compare_slot(choice.constraint, ABSENT if first_free is None else first_free.value, trial)
@@ -334,9 +335,9 @@ def _reject_unassigned(
 
 
 def bind_placeholders(trial: Trial) -> tuple[dict[str, str], bool]:
-    """Return the value of each placeholder, and whether other values would be possible (D18-D20).
+    """Return the value of each placeholder, and whether other values are possible (D18-D20).
 
-    Chooses an instance for each deferred entry. A contradiction is added to the mismatches of the trial.
+    Chooses an instance for each deferred entry. Adds a contradiction to the mismatches of the trial.
     """
     result, is_ambiguous = None if trial.choices else _bind_unique(trial.template_texts), False
     if result is None:
@@ -354,7 +355,7 @@ def bind_placeholders(trial: Trial) -> tuple[dict[str, str], bool]:
 
 
 def _choose_instances(trial: Trial, solver: Solver) -> bool:
-    """Choose an instance for each deferred entry. False, with a mismatch, if one contradicts other slots."""
+    """Choose an instance for each deferred entry. If an entry contradicts other slots, reject it and return False."""
     solution = ChoiceSolver(trial.choices, solver).solve()
     for choice in trial.choices:
         constraint, first = choice.constraint, choice.all_candidates[0]
@@ -371,7 +372,7 @@ def _choose_instances(trial: Trial, solver: Solver) -> bool:
 
 
 def _bind_unique(template_texts: Sequence[TemplateText]) -> dict[str, str] | PlaceholderConflict | None:
-    """Bind placeholders where every text has one reading, which needs no solver. None if a text has several."""
+    """Bind placeholders without a solver, if every text can be split in only one way; else return None."""
     keys: dict[str, str] = {}
     has_escapes = False
     for label, template, text, split in template_texts:
@@ -388,7 +389,7 @@ def _bind_unique(template_texts: Sequence[TemplateText]) -> dict[str, str] | Pla
 
 
 def _decoded_values(template_texts: Sequence[TemplateText], names: Iterable[str]) -> dict[str, str]:
-    """The value of each placeholder from its first slot that is not a URI, else from its first slot (D20)."""
+    """The value of each placeholder in its first slot that is not a URI, else in its first slot (D20)."""
     values: dict[str, str] = {}
     for text in sorted(template_texts, key=lambda text: text.template.place.uri):
         for name, raw in zip(text.template.names, text.split.captures, strict=True):

@@ -38,10 +38,11 @@ class NearMiss:
 class Outcome:
     """The outcome of matching one message.
 
-    `outcome` is one of the words of docs/outcomes.md (``matched``, ``unexpected``, ...). `definition` is the XID of the
-    definition, None unless exactly one was chosen. `bindings` maps placeholders to their text. `reading` is the decoded
-    payload, None if the definition has no schema. `near` has at most three definitions, the closest first. `template`
-    is the definition that makes a CloudEvent of a message without an envelope (`synthesized`).
+    `outcome` is one of the outcomes of docs/outcomes.md (``matched``, ``unexpected``, ...). `definition` is the XID of
+    the definition, None unless exactly one was chosen. `bindings` maps placeholders to their text. `reading` is the
+    decoded payload, None if the definition has no schema. `near` has at most three definitions, the closest first. If
+    the message has no envelope but the definition does (`synthesized`), `template` is the definition to create a
+    CloudEvent from.
     """
 
     outcome: str
@@ -68,10 +69,10 @@ class Outcome:
 
     @property
     def data(self) -> Any:
-        """The payload as decoded by its schema; without a schema, a JSON value or bytes; None if there is no data.
+        """The payload as decoded with its schema; without a schema, a JSON value or bytes; None if there is no data.
 
-        Without a schema, data with a JSON content type is the parsed value. Other data is bytes, and so is data that is
-        not valid JSON. This holds for every content mode.
+        Without a schema, data with a JSON content type is parsed. Other data is bytes, as is data that is not valid
+        JSON. This applies to every content mode.
         """
         if self.reading is not None:
             return self.reading.value
@@ -88,7 +89,7 @@ class Outcome:
             return payload.raw
 
     def event(self) -> EventContent | None:
-        """The attributes and data of the message as a CloudEvent; see `to_cloudevent`."""
+        """Return the attributes and data of the message as a CloudEvent; see `to_cloudevent`."""
         if self.received.kind == "cloudevent":
             return EventContent(self.received.attributes, self.payload)
         if not self.matched and not self.synthesized:

@@ -1,11 +1,11 @@
 """Choose the instance (header line, query item, user property) that each declared entry of a repeated name matches.
 
-The placeholders of other slots decide (D18, D33): with the key ``{x}`` = 2 and the headers ``h: 1`` and ``h: 2``, the
-entry ``h: {x}`` matches the second line.
+The choice depends on the placeholders of other slots (D18, D33): with the key ``{x}`` = 2 and the headers ``h: 1`` and
+``h: 2``, the entry ``h: {x}`` matches the second line.
 
-Algorithm: remove the candidates that contradict known placeholders until nothing changes, then give the first open
-choice its first candidate; repeat. There is no backtracking over placeholders. Cost: linear in the number of instances
-for each entry and each placeholder of its template.
+Algorithm: remove the candidates that contradict known placeholders until nothing changes, then choose a candidate for
+one open entry; repeat. There is no backtracking over placeholders. Cost: linear in the number of instances for each
+entry and each placeholder of its template.
 
 Spec: docs/semantics.md D18, D30, D32, D33
 """
@@ -31,7 +31,7 @@ from wirebook.definitions.compile.uritemplate import (
 )
 
 MAX_MOVES: Final = 100
-"""How many entries may move to other instances to make room for one more entry."""
+"""Maximum number of entries that are moved to other instances to free one for another entry."""
 
 
 class Instance(NamedTuple):
@@ -48,8 +48,8 @@ class Instance(NamedTuple):
 class Candidate(NamedTuple):
     """An instance that satisfies the constraint of an entry.
 
-    For a template, `split` has the captured placeholders of `text`, and `keys` their values in the form in which they
-    are compared. `keys` is None if a placeholder has two values or the text can be split in several ways.
+    For a template, `split` has the captured placeholders of `text`, and `keys` their values in the form that is
+    compared. `keys` is None if a placeholder has two values, or if the text can be split in several ways.
     """
 
     instance: Instance
@@ -71,7 +71,8 @@ class Candidate(NamedTuple):
 class Choice:
     """A declared entry and the instances that it may match.
 
-    Entries of one name have the same `group` number. With `exclusive`, no two of them match the same instance.
+    Entries of one name have the same `group` number. `exclusive`: no two of them match the same instance.
+    `candidates` are the remaining candidates, `all_candidates` those at the start.
     """
 
     constraint: Constraint
@@ -93,7 +94,7 @@ class Choice:
 
 
 def instances_of(values: Sequence[Any], *, lists: bool) -> list[Instance]:
-    """The lines, followed by the members of comma-separated lines if `lists` is set (D30)."""
+    """The lines; if `lists` is set, followed by the members of comma-separated lines (D30)."""
     instances = [Instance(value, line) for line, value in enumerate(values)]
     if lists:
         for line, value in enumerate(values):
@@ -102,7 +103,7 @@ def instances_of(values: Sequence[Any], *, lists: bool) -> list[Instance]:
 
 
 def list_members(line: Any) -> list[str]:
-    """The members of a comma-separated field line, or an empty list if there is only one.
+    """The members of a comma-separated line, or an empty list if it has only one.
 
     Commas inside double quotes do not separate members; empty members are dropped.
     """
@@ -123,9 +124,9 @@ def list_members(line: Any) -> list[str]:
 
 
 class Assignment:
-    """Instances assigned to choices. A line that is assigned excludes its members, and a member its line.
+    """Instances assigned to choices. An assigned line excludes its members, and an assigned member its line.
 
-    `assign` finds an instance for each choice as long as there are enough, by augmenting paths.
+    `assign` uses augmenting paths (bipartite matching) to find an instance for as many choices as possible.
     """
 
     def __init__(self) -> None:
@@ -148,14 +149,14 @@ class Assignment:
             self._members.setdefault(instance.line, {})[instance.member] = choice
 
     def holders(self, instance: Instance) -> list[Choice]:
-        """The choices that exclude the instance."""
+        """The choices to which the instance, its line or one of its members is assigned."""
         members = self._members.get(instance.line) or {}
         holders = [self._lines.get(instance.line)]
         holders += members.values() if instance.member is None else [members.get(instance.member)]
         return [holder for holder in holders if holder is not None]
 
     def assign(self, choice: Choice) -> bool:
-        """Assign the first free candidate of `choice`, or move other choices until one is free."""
+        """Assign the first free candidate of `choice`, else move other choices to free one; return whether it works."""
         return self._assign(choice, {(choice, True), (choice, False)})
 
     def _assign(self, choice: Choice, moved: set[tuple[Choice, bool]]) -> bool:
@@ -193,7 +194,7 @@ class Assignment:
 
 
 def assign_first(choices: Sequence[Choice]) -> dict[Choice, Candidate]:
-    """Assign a candidate to each choice of one group, as far as possible. Earlier choices come first."""
+    """Assign a candidate to as many choices of one group as possible. Earlier choices take precedence."""
     if not choices or not choices[0].exclusive:
         return {choice: choice.candidates[0] for choice in choices if choice.candidates}
     assignment = Assignment()
@@ -208,8 +209,8 @@ def assign_first(choices: Sequence[Choice]) -> dict[Choice, Candidate]:
 class ChoiceSolution(NamedTuple):
     """The chosen candidates. `failed` is the choice for which no candidate is left.
 
-    `conflict` is the placeholder conflict that explains it, if known, and `value` the contradicting value. Conflicts
-    among the slots without choices are in the solution of the `Solver`.
+    `conflict` is the placeholder conflict that explains the failure, if known, and `value` the contradicting value.
+    Conflicts between slots without choices are in the solution of the `Solver`.
     """
 
     chosen: dict[Choice, Candidate]
@@ -219,7 +220,7 @@ class ChoiceSolution(NamedTuple):
 
 
 class ChoiceSolver:
-    """Solves all choices of a message. `solver` has the segments of the slots without a choice."""
+    """Solves all choices of a message. `solver` has the segments of the slots without choices."""
 
     def __init__(self, choices: Sequence[Choice], solver: Solver) -> None:
         self.open = list(choices)
@@ -228,7 +229,7 @@ class ChoiceSolver:
         self.failed: Choice | None = None
 
     def solve(self) -> ChoiceSolution:
-        """Choose candidates: those that are decided first, else the first candidate of the first open choice."""
+        """Choose a candidate for every choice. Choices with one candidate come first, then the first open choice."""
         newly_bound: AbstractSet[str] | None = None
         last: tuple[Choice, Candidate] | None = None
         while self.open and self.solver.solution.conflict is None and self._narrow(newly_bound, last):
@@ -245,9 +246,9 @@ class ChoiceSolver:
     # -- narrowing --------------------------------------------------------------------------------------------------
 
     def _narrow(self, newly_bound: AbstractSet[str] | None, last: tuple[Choice, Candidate] | None) -> bool:
-        """Remove the candidates that are no longer possible. False if a choice has none left.
+        """Remove the candidates that are no longer possible. Return False if a choice has none left.
 
-        `last` is the most recent choice, and `newly_bound` the placeholders that it bound; None in the first round.
+        `last` is the previous choice, and `newly_bound` the placeholders that it bound; both are None at first.
         """
         for choice in self.open:
             candidates = choice.candidates
@@ -277,7 +278,7 @@ class ChoiceSolver:
         return self.solver.admits(choice.units(candidate))
 
     def _intersect(self) -> None:
-        """For placeholders of several open choices, keep the values that all of them offer, until nothing changes."""
+        """For placeholders that open choices share, keep only values that all of them allow, until nothing changes."""
         uses = Counter(name for choice in self.open for name in choice.names)
         shared = [name for name, count in uses.items() if count > 1]
         for _ in self.open if shared else ():
@@ -301,13 +302,13 @@ class ChoiceSolver:
         return has_changed
 
     def _assignment_of(self, group: int) -> Assignment:
-        """The instances that the choices of a group have so far."""
+        """The instances assigned to the choices of a group so far."""
         return Assignment.of({choice: candidate for choice, candidate in self.chosen.items() if choice.group == group})
 
     def _unassignable(
         self, group: int, choice: Choice | None = None, candidate: Candidate | None = None
     ) -> Choice | None:
-        """The first open choice of a group for which no instance is left, if `choice` gets `candidate`."""
+        """The first open choice of a group for which no instance is left if `candidate` is assigned to `choice`."""
         assignment = self._assignment_of(group)
         if choice is not None and candidate is not None:
             assignment.reserve(choice, candidate.instance)
@@ -315,7 +316,7 @@ class ChoiceSolver:
         return next((other for other in others if not assignment.assign(other)), None)
 
     def _first_candidate(self, choice: Choice) -> Candidate:
-        """The first candidate that is free and leaves one for every other choice; else the first."""
+        """The first free candidate that leaves one for every other choice; else the first candidate."""
         if choice.exclusive:
             possible = (
                 candidate
@@ -330,7 +331,7 @@ class ChoiceSolver:
     # -- reporting --------------------------------------------------------------------------------------------------
 
     def _conflict(self, choice: Choice) -> tuple[PlaceholderConflict | None, Any]:
-        """The conflict of the first free instance, with known placeholders or within itself, and its value."""
+        """The first conflict of a free instance, with known placeholders or within itself, and the instance's value."""
         in_use = self._assignment_of(choice.group) if choice.exclusive else Assignment()
         free = (candidate for candidate in choice.all_candidates if not in_use.holders(candidate.instance))
         for candidate in free:

@@ -1,4 +1,4 @@
-"""Compile an endpoint to the scope of a selector: its candidates, and the constraints of its own options.
+"""Compile an endpoint into the scope of a selector: its candidate definitions, and the constraints of its options.
 
 Spec: endpoint/spec.md#protocoloptions, #envelopeoptions; docs/semantics.md D19, D25, D50, R29-R32.
 """
@@ -29,17 +29,17 @@ OPTION_SLOTS: Final[dict[str, dict[str, str]]] = {
     "MQTT": {"topic": "topic_name"},
     "NATS": {"subject": "subject"},
 }
-"""Maps each endpoint option to the slot of a message that carries it, by protocol."""
+"""Maps the options of an endpoint to slots of messages, by protocol."""
 
 OPTION_DEFAULTS: Final[dict[tuple[str, str], str]] = {("HTTP", "method"): DEFAULT_METHOD}
-"""The values of options that the endpoint does not have (endpoint/model.json)."""
+"""The defaults of endpoint options (endpoint/model.json)."""
 
 OPTION_SECTIONS: Final[dict[str, tuple[str, ...]]] = {"HTTP": ("query", "headers"), "KAFKA": ("headers",)}
-"""Endpoint options that are sections of a message, where names can repeat."""
+"""Endpoint options that are sections of a message in which names may repeat."""
 
 
 def scope_of(endpoint: ResolvedEndpoint) -> EndpointScope:
-    """The candidates of `endpoint`, and the constraints that it adds to each."""
+    """Return the candidates of `endpoint`, and the constraints that it adds to each of them."""
     attributes = endpoint.attributes
     protocol = attributes.get("protocol")
     mode = str(_mapping(attributes.get("envelopeoptions")).get("mode") or "").lower()
@@ -71,7 +71,7 @@ def _bare_constraints(protocol_family: str, options: Mapping[str, Any]) -> Itera
 
 
 def _entries(protocol_family: str, options: Mapping[str, Any]) -> Iterator[Entries]:
-    """Headers and query items. Any instance of a repeated name in the message can satisfy an entry of the endpoint."""
+    """Yield headers and query items. Any instance of the name in a message can satisfy an entry of the endpoint."""
     for section in OPTION_SECTIONS.get(protocol_family, ()):
         for group in entries_of(protocol_family, section, options.get(section), "endpoint.protocoloptions"):
             entries = tuple(replace(entry, ranks=False) for entry in group.entries if entry.fixed)

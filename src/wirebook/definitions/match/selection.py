@@ -1,4 +1,4 @@
-"""Select the definition of a message: candidates, metadata, rank, payload.
+"""Select the definition of a message: find candidates, match metadata, compare ranks, validate the payload.
 
 Spec: message/spec.md#message-definition-matching (R33); docs/semantics.md D25-D27, D40, D48-D50.
 """
@@ -30,16 +30,16 @@ from wirebook.problems import Problem
 from wirebook.schema import DecodedPayload
 
 MAX_NEAR: Final = 3
-"""How many near misses an outcome has."""
+"""Maximum number of near misses of an outcome."""
 MAX_COMPARED: Final = 5
-"""How many definitions of the index are compared to find them."""
+"""Maximum number of definitions from the index that are compared to find near misses."""
 NO_DEFINITION: Final = Problem(
     "no-definition", "no definition has a constant value that the message has", slot="definition"
 )
 OVERSIZED_CODES: Final = frozenset({"too-large", "too-deep", "payload-too-large", "payload-too-deep"})
 
 PayloadReader = Callable[[Definition, Received], DecodedPayload | None]
-"""Decodes the payload of a message by the schema of a definition; None if the definition has no schema."""
+"""Decodes the payload of a message with the schema of a definition; None if the definition has no schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class EndpointScope:
     empty: bool = False
 
     def carries(self, view: MessageView) -> bool:
-        """Whether the message came over the endpoint's protocol; true if it does not show its protocol (D27)."""
+        """Whether the message has the protocol of the endpoint; true if it does not show its protocol (D27)."""
         return not self.protocol or not view.shows_protocol or self.protocol == view.protocol
 
 
@@ -63,7 +63,7 @@ ALL_DEFINITIONS = EndpointScope()
 
 
 def messages_once(candidates: Iterable[Definition]) -> list[Definition]:
-    """Replace a message and its aliases by the message itself, or by the first alias if the message is not there."""
+    """Keep one definition of each message and its aliases: the message if it is a candidate, else the first alias."""
     chosen: dict[str, Definition] = {}
     for candidate in candidates:
         if candidate.source is None or candidate.identity not in chosen:
@@ -92,7 +92,7 @@ class Selector:
         self._index = Index(self.definitions)
 
     def reading(self, read_payload: PayloadReader) -> Selector:
-        """The selector with another reader of payloads. Both share definitions and index."""
+        """Return a copy with another payload reader. Both share the definitions and the index."""
         selector = copy(self)
         selector.read_payload = read_payload
         return selector
@@ -128,7 +128,7 @@ class Selector:
         return self._select(received, scope)
 
     def _without_duplicates(self, scope: EndpointScope) -> EndpointScope:
-        """The scope with each message once, without its aliases."""
+        """Return the scope with one definition for each message and its aliases."""
         if not self._has_aliases:
             return scope
         members = self.by_xid if scope.members is None else scope.members
@@ -148,15 +148,15 @@ class Selector:
         best = [(match, view.received) for match, view in matches if match.rank == best_rank]
         accepted = [(match, tolerated_faults.tolerate(match.definition, message)) for match, message in best]
         valid = [(match, message) for match, message in accepted if message is not None]
-        if not valid:  # the event is malformed, and no definition tolerates it
+        if not valid:  # the event is malformed, and no definition accepts it
             return _unreadable(best[0][1])
         return self._decode(*valid[0]) if len(valid) == 1 else self._decode_several(valid)
 
     def fitting(self, views: Sequence[MessageView], scope: EndpointScope) -> list[tuple[Match, MessageView]]:
-        """All definitions of the scope whose metadata matches, in catalogue order, with the view that matches.
+        """Return all definitions of the scope whose metadata matches, in catalogue order, with the view that matches.
 
-        With `accept_native`, a definition may match both views of a message that may be a structured event; the view as
-        an event counts (D26).
+        With `accept_native`, a definition may match both views of a message that may be a structured event. The view as
+        an event then takes precedence (D26).
         """
         matches = [
             (match, view)
@@ -191,7 +191,7 @@ class Selector:
     # -- payload ----------------------------------------------------------------------------------------------------
 
     def _decode(self, match: Match, received: Received) -> Outcome:
-        """The outcome of the only best match, which depends on its payload."""
+        """Return the outcome of the single best match, which depends on its payload."""
         reading = self.read_payload(match.definition, received)
         outcome, problems = ("matched", ()) if reading is None else (reading.outcome or "matched", reading.problems)
         if match.ambiguous_bindings:  # the text could be split into placeholders in another way (D18)
@@ -211,7 +211,7 @@ class Selector:
         )
 
     def _decode_several(self, best: list[tuple[Match, Received]]) -> Outcome:
-        """The outcome of several matches of the same rank: the payload is validated by each schema (R33, D48)."""
+        """Return the outcome of several matches of the same rank: validate the payload with each schema (R33, D48)."""
         tried = [self._decode(match, received) for match, received in best]
         valid = [outcome for outcome in tried if outcome.matched]
         unread = [outcome for outcome in tried if outcome.outcome in ("unsupported", "oversized")]
@@ -228,7 +228,7 @@ class Selector:
         near = tuple(NearMiss(xid or "", ()) for xid in xids)[:MAX_NEAR]
         return Outcome("ambiguous", best[0][1], problems=(problem,), near=near)
 
-    # -- none -------------------------------------------------------------------------------------------------------
+    # -- no match ---------------------------------------------------------------------------------------------------
 
     def _unexpected(self, views: Sequence[MessageView], scope: EndpointScope) -> Outcome:
         view = views[0]
@@ -241,16 +241,16 @@ class Selector:
         near = self._near(views, scope)
         problems = near[0].problems if near else (NO_DEFINITION,)
         event = views[-1].received
-        # A message that may be an event counts as one if the closest definition is of an event.
+        # A message that may be an event counts as one if the closest definition describes an event.
         is_event = len(views) == 1 or (near and self.by_xid[near[0].definition].is_cloudevent)
         if event.kind == "malformed" and is_event and not tolerated_faults.reports_wrong_value(event, problems):
             return _unreadable(event)
         return Outcome("unexpected", view.received, problems=problems, near=near)
 
     def _near(self, views: Sequence[MessageView], scope: EndpointScope) -> tuple[NearMiss, ...]:
-        """At most three definitions that almost match, each with every problem.
+        """Return at most three definitions that almost match, each with all of its problems.
 
-        Definitions of the message's type come first, then those with fewer problems.
+        Definitions of the message's type come first; within both groups, those with fewer problems come first.
         """
         types = self.event_types.of(views)
         indexes = ((self.index(shows_protocol=view.shows_protocol), view) for view in reversed(views))
@@ -259,7 +259,7 @@ class Selector:
         for has_other_type, definition in self.near_candidates(indexed, types, views[0].protocol, scope):
             is_full = len(nearest) == MAX_NEAR
             max_mismatches = len(nearest[-1][1]) if is_full else inf
-            if max_mismatches <= 1 or (is_full and has_other_type > nearest[-1][0]):  # no other can come before these
+            if max_mismatches <= 1 or (is_full and has_other_type > nearest[-1][0]):  # no other can precede these
                 break
             view = view_for(definition, views, scope)
             mismatches = mismatches_of(
@@ -275,9 +275,9 @@ class Selector:
     def near_candidates(
         self, indexed: Iterable[Definition], types: frozenset[str], protocol: str, scope: EndpointScope
     ) -> list[tuple[bool, Definition]]:
-        """The definitions that are compared to find near misses, and whether each has another type than the message.
+        """Return the definitions to compare for near misses, and whether each has another type than the message.
 
-        `indexed` are those of the index, the closest first. Definitions of the message's types come first.
+        `indexed` are definitions from the index, the closest first. Definitions of the message's types come first.
         """
         same_type = self.event_types.same(types, protocol, scope.members)
         candidates = _unique((*islice(indexed, MAX_COMPARED), *same_type))
@@ -287,14 +287,14 @@ class Selector:
 
 
 def views_of(received: Received) -> list[MessageView]:
-    """The message as received and, if it may be one (MQTT 3.1.1), as a structured CloudEvent, too."""
+    """Return the message as received and, if it may be a structured CloudEvent without a marker, as that event, too."""
     structured = as_structured(received)
     views = [MessageView(received)]
     return views if structured is None else [*views, MessageView(structured, is_reinterpreted=True)]
 
 
 def view_for(definition: Definition, views: Sequence[MessageView], scope: EndpointScope) -> MessageView:
-    """The view of a message that explains why a definition does not match."""
+    """Return the view of a message that is compared with a definition to explain why it does not match."""
     last, mode = views[-1], definition.mode or scope.constraints.mode
     asks_for_it = definition.is_cloudevent and (mode == "structured" or not last.needs_stated_mode)
     return last if asks_for_it else views[0]

@@ -1,9 +1,9 @@
-"""Decide which malformed CloudEvents are still matched, because only the values of some attributes are at fault.
+"""Decide which malformed CloudEvents are matched all the same, because only attribute values are wrong.
 
 An attribute with a value that CloudEvents does not allow makes its message malformed, with three exceptions. If the
-closest definition declares the attribute and reports the value, the message is unexpected. A native number without a
-CloudEvents type (a fraction, or more than 32 bits) is accepted by a definition that declares a number. A URI with
-characters beyond ASCII is accepted by a definition whose URI it matches.
+closest definition declares the attribute and reports the value, the message is unexpected. A definition that declares a
+number accepts a native number that has no CloudEvents type (a fraction, or more than 32 bits). A definition with a
+value for a URI accepts a URI with non-ASCII characters that matches it.
 
 Spec: cloudevents-spec.md#type-system; docs/semantics.md D5, D10; docs/decisions/0170-malformed-attributes.md
 """
@@ -28,7 +28,7 @@ NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 
 def has_only_wrong_values(received: Received) -> bool:
-    """Whether all errors of a malformed CloudEvent are wrong values, none of them of `specversion`, `id` or `type`."""
+    """Whether all errors of a malformed CloudEvent are wrong values of attributes other than those in NOT_TOLERATED."""
     slots = {attribute_slot(name) for name in _names_with_wrong_value(received)}
     return bool(slots) and all(
         problem.slot in slots for problem in received.problems if problem.severity is Severity.ERROR
@@ -36,7 +36,7 @@ def has_only_wrong_values(received: Received) -> bool:
 
 
 def tolerate(definition: Definition, received: Received) -> Received | None:
-    """The message as a CloudEvent, if the definition accepts its wrong values; None if the message stays malformed."""
+    """Return the message as a CloudEvent if the definition accepts its wrong values; None if it remains malformed."""
     if received.kind != "malformed":
         return received
     if not has_only_wrong_values(received):
@@ -52,7 +52,7 @@ def tolerate(definition: Definition, received: Received) -> Received | None:
 
 
 def reports_wrong_value(received: Received, problems: Iterable[Problem]) -> bool:
-    """Whether the problems of the closest definition include a value that makes the event malformed."""
+    """Whether the problems of the closest definition include a wrong value that makes the event malformed."""
     slots = {attribute_slot(name) for name in _names_with_wrong_value(received)}
     return any(problem.slot in slots for problem in problems)
 
@@ -66,7 +66,7 @@ def _names_with_wrong_value(received: Received) -> list[str]:
 
 
 def _accepts(constraint: Constraint | None, value: Any) -> bool:
-    """Whether the constraint accepts a wrong value: a native number, or a URI with characters beyond ASCII."""
+    """Whether the constraint accepts a wrong value: a native number, or a URI with non-ASCII characters."""
     if constraint is None:
         return False
     name = constraint.slot.name
