@@ -1,1 +1,1 @@
-"""Building: from a definition and context values to a message."""
+"""Build messages from definitions and context values."""

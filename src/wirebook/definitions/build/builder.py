@@ -1,7 +1,7 @@
 """Build a message from its definition and the values of an application.
 
-The constraints that match a message also render one. All problems are listed, not only the first. The built message is
-then matched against its own definition, so that a message that no receiver would accept is never sent.
+The constraints that match messages also render them. All problems are reported, not only the first. The built message
+is then matched against its own definition, so that a message that no receiver would accept is never sent.
 
 Spec: message/spec.md#value, #message-definitions (a message definition is a template); docs/semantics.md D4, D12, D13,
 D21-D25, D40.
@@ -39,7 +39,7 @@ CONTENT_TYPE_PROPERTIES: Final = {
 
 
 def payload_of(data: Any, schema_format: str | None = None) -> Payload | None:
-    """Make a payload of bytes or a JSON value. None is no payload."""
+    """Create a payload from bytes or a JSON value. None means no payload; a `Payload` is returned unchanged."""
     if data is None or isinstance(data, Payload):
         return data
     if isinstance(data, (bytes, bytearray, memoryview)):
@@ -76,7 +76,7 @@ def _has_errors(problems: Iterable[Problem]) -> bool:
 
 
 def _write(definition: Definition, protocol: str, slots: Slots, rendering: Rendering) -> WrittenMessage:
-    """Write envelope and payload; protocol slots are set later."""
+    """Write the envelope and the payload. The protocol slots are set later."""
     request = rendering.request
     payload = _payload_with_content_type(definition, request, rendering)
     if not definition.is_cloudevent:
@@ -131,7 +131,7 @@ def _check_mode(definition: Definition, request: BuildRequest) -> Iterator[Probl
 
 
 def _check_context(definition: Definition, request: BuildRequest) -> Iterator[Problem]:
-    """Yield a problem for each placeholder without a value (D22) or with a value that has no text."""
+    """Yield a problem for each placeholder without a value (D22), or with a value that cannot become text."""
     for name in missing_names(definition.placeholders, request.context):
         labels = [c.label for c in definition.all_constraints if c.template and name in c.template.names]
         placeholder = f"the placeholder '{name}' of {', '.join(labels)}"
@@ -151,7 +151,7 @@ def _check_context(definition: Definition, request: BuildRequest) -> Iterator[Pr
 
 
 def _type_name(value: Any) -> str:
-    """The JSON type of a value without text, else its Python type; NaN and infinity by their names."""
+    """The type of a value that cannot become text: in JSON, else in Python; NaN and infinity are named."""
     if isinstance(value, float):
         return str(value)
     names = {type(None): "null", dict: "object", list: "array", int: "an integer of more than 4096 bits"}
@@ -164,7 +164,7 @@ def _type_name(value: Any) -> str:
 def content_type_of(definition: Definition, request: BuildRequest) -> str | None:
     """The content type of the data: that of the definition, else that of the application, else inferred (D12).
 
-    The application may add parameters to the content type of the definition.
+    The application may add parameters to the content type that the definition declares.
     """
     declared = _declared_content_type(definition, request)
     protocol_family = family(protocol_of(definition, request))
@@ -193,7 +193,7 @@ def _declared_content_type(definition: Definition, request: BuildRequest) -> str
 
 
 def _refines(content_type: str, declared: str) -> bool:
-    """Whether it is the declared content type, possibly with more parameters."""
+    """Whether `content_type` is the declared content type, possibly with more parameters."""
     media_type, declared_media_type = parse_media_type(content_type), parse_media_type(declared)
     if media_type is None or declared_media_type is None:
         return content_type == declared
@@ -201,7 +201,7 @@ def _refines(content_type: str, declared: str) -> bool:
 
 
 def _payload_with_content_type(definition: Definition, request: BuildRequest, rendering: Rendering) -> Payload | None:
-    """The payload with its final content type. A payload whose own content type differs is a problem (D23)."""
+    """Return the payload with its final content type. If its own content type differs, that is a problem (D23)."""
     payload = request.payload
     if payload is None:
         return None
@@ -216,7 +216,7 @@ def _payload_with_content_type(definition: Definition, request: BuildRequest, re
 
 
 def _event_format(definition: Definition, request: BuildRequest) -> str:
-    """The content type of a structured event: the most specific one that the definition declares, else JSON."""
+    """The content type of a structured event: the most specific that the definition declares, else that of JSON."""
     event_format = MEDIA_TYPE
     for constraint in definition.all_constraints:
         is_slot, template = constraint.slot.name == EVENT_FORMAT, constraint.template
@@ -236,10 +236,10 @@ def _event_format(definition: Definition, request: BuildRequest) -> str:
 def event_attributes(
     definition: Definition, rendering: Rendering, carried: Mapping[str, Any], payload: Payload | None
 ) -> dict[str, Any]:
-    """Render the CloudEvents attributes, in the order of the CloudEvents text.
+    """Render the CloudEvents attributes, in the order of the CloudEvents specification.
 
     `carried` are the attributes that the definition declares as protocol slots. Required attributes without a value are
-    generated, or are a problem.
+    generated if possible; otherwise they are a problem.
     """
     supplied = {name: application_value(value) for name, value in rendering.request.attributes.items()}
     declared = {c.slot.name: c for c in definition.constraints if c.slot.section == ENVELOPE}
@@ -267,7 +267,7 @@ def event_attributes(
 def _generate_attributes(
     definition: Definition, rendering: Rendering, attributes: dict[str, Any], payload: Payload | None
 ) -> None:
-    """Add `id`, `time`, a `type` from the messageid (R19, D4), and the content type and schema (D12, D13)."""
+    """Add `specversion`, `id`, `time`, the messageid as `type` (R19, D4), content type and schema (D12, D13)."""
     attributes.setdefault("specversion", SPECVERSION)
     attributes.setdefault("id", rendering.request.new_id())
     attributes.setdefault("time", rendering.request.now())

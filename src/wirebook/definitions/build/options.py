@@ -1,4 +1,4 @@
-"""Render the protocol slots of a message: those that the definition declares, and those that the application adds.
+"""Render the protocol slots of a message: those that the definition declares, and those that the application sets.
 
 Spec: docs/semantics.md R21-R26, D2, D24, D28-D34
 """
@@ -31,14 +31,14 @@ from wirebook.definitions.compile.slots import (
 from wirebook.problems import Problem
 
 Slots = dict[str, Any]
-"""Slot values by name, as the writers of `wirebook.bindings` take them; a section is a map or a list of pairs."""
+"""Slot values by name, as the writers of `wirebook.bindings` expect them. A section is a map or a list of pairs."""
 Supplied = dict[tuple[str, str], list[tuple[str, Any]]]
-"""The properties of a request, by section and normalised name: pairs of the name as written and the value."""
+"""The properties of a request, by section and normalised name, each a list of (name as written, value)."""
 CONTENT_TYPE_NAMES = ("datacontenttype", "wire-content-type", EVENT_FORMAT)
 
 
 def render_slots(definition: Definition, protocol: str, rendering: Rendering) -> Slots:
-    """Render all protocol slots, hop-dependent ones (D28) included."""
+    """Render all protocol slots, including those that may change from hop to hop (D28)."""
     slots: Slots = {}
     supplied = _supplied_properties(protocol, rendering)
     for constraint in definition.constraints:
@@ -57,7 +57,7 @@ def render_slots(definition: Definition, protocol: str, rendering: Rendering) ->
 
 
 def carried_attributes(protocol: str, slots: Slots) -> Iterator[tuple[str, Any]]:
-    """The CloudEvents attributes that the definition declares as protocol slots (D24): name and value."""
+    """Yield (name, value) of the CloudEvents attributes that protocol slots carry (D24), except the content type."""
     protocol_family = family(protocol)
     for section in (*ENTRY_SECTIONS[protocol_family], *AMQP_SECTIONS):
         entries = slots.get(section) or ()
@@ -68,7 +68,7 @@ def carried_attributes(protocol: str, slots: Slots) -> Iterator[tuple[str, Any]]
 
 
 def decode_header(value: Any) -> Any:
-    """Undo the percent-encoding of a header value, if it is valid."""
+    """Percent-decode a header value, if its encoding is valid."""
     try:
         return decode_value(value)[0] if isinstance(value, str) else value
     except UnicodeError:
@@ -78,7 +78,7 @@ def decode_header(value: Any) -> Any:
 def _add_entries(definition: Definition, supplied: Supplied, slots: Slots, rendering: Rendering) -> None:
     """Add headers, query items and user properties in document order.
 
-    Supplied values go to the entries without a declared value first.
+    Supplied values are used for entries without a declared value first.
     """
     for group in definition.entries:
         by_preference = sorted(group.declared, key=lambda constraint: constraint.fixed)
@@ -109,20 +109,20 @@ def _supplied_properties(protocol: str, rendering: Rendering) -> Supplied:
         values = value if is_entry and isinstance(value, (list, tuple)) else [value]
         of_slot = supplied.setdefault((section, entry_name(protocol_family, section, name) if is_entry else name), [])
         for item in map(application_value, values):
-            is_text = isinstance(item, (Timestamp, Uuid)) and protocol_family != "AMQP"  # no other protocol has these
+            is_text = isinstance(item, (Timestamp, Uuid)) and protocol_family != "AMQP"  # only AMQP has these types
             of_slot.append((name, str(item) if is_text else item))
     return supplied
 
 
 def _split_key(protocol: str, key: str) -> tuple[str, str]:
-    """Split ``headers.X-Trace`` into section and name. A key without a section of the protocol is a bare slot."""
+    """Split ``headers.X-Trace`` into section and name. A key that names no section of the protocol is a bare slot."""
     key = key.removeprefix("protocoloptions.")
     section, dot, name = key.partition(".")
     return (section, name) if dot and section in _sections_of(protocol) else (BARE, key)
 
 
 def _take_next(supplied: Supplied, section: str, name: str) -> Any:
-    """Remove and return the next value that is supplied for a slot; None if there is none."""
+    """Remove and return the next value supplied for a slot; None if there is none."""
     values = supplied.get((section, name))
     return values.pop(0)[1] if values else None
 
@@ -149,7 +149,10 @@ def _add_undeclared(protocol: str, supplied: Supplied, slots: Slots, rendering: 
 
 
 def _undeclared_constraint(protocol: str, section: str, name: str, name_as_written: str) -> Constraint | None:
-    """A constraint of the slot's own type; None if the protocol has no such slot."""
+    """Create a constraint for an undeclared slot; None if the protocol has no such slot.
+
+    Entries and application properties may have any type, other slots their default type.
+    """
     protocol_family = family(protocol)
     if section not in _sections_of(protocol) and (section != BARE or name not in bare_slots(protocol)):
         return None

@@ -1,4 +1,4 @@
-"""Render the values of slots: constants, templates filled in with the context, and values of the application.
+"""Render the values of slots: constants, templates expanded with the context, and values of the application.
 
 Spec: docs/semantics.md R11, D5, D21-D23, D31
 """
@@ -30,7 +30,7 @@ from wirebook.problems import Problem
 class Rendering:
     """Renders the slots of one message and collects the problems.
 
-    `empty` has the labels of slots that stay empty because a placeholder has no value, or the rendered text does not
+    `empty` has the labels of slots that remain empty, because a placeholder has no value or the rendered text does not
     have the type of the slot.
     """
 
@@ -39,9 +39,9 @@ class Rendering:
     empty: set[str] = field(default_factory=set)
 
     def render(self, constraint: Constraint, supplied: Any) -> Any:
-        """The value of a slot, in the type of the slot; None if there is none.
+        """Render the value of a slot, in the type that the slot has on the wire; None if there is no value.
 
-        `supplied` is the value of the application, or None. A value that contradicts the definition is a problem (D23).
+        `supplied` is the value of the application, or None. If it contradicts the definition, that is a problem (D23).
         """
         declared = self._render_declared(constraint)
         if constraint.label in self.empty:
@@ -62,7 +62,7 @@ class Rendering:
                 self.problems.append(problem_of("missing-required", constraint, None))
 
     def _render_declared(self, constraint: Constraint) -> Any:
-        """The constant of the definition, or its template filled in; None if it declares no value."""
+        """Return the declared constant, or the expanded template; None if no value is declared."""
         template, context = constraint.template, self.request.context
         if template is None:
             return constraint.declared
@@ -77,14 +77,14 @@ class Rendering:
             message = f"{constraint.label}: '{template.text}' becomes '{problem.actual}'; expected {expected}"
             self.problems.append(replace(problem, message=message))
             return text
-        # The only fault that a string can have is a character that is not allowed.
+        # The only possible fault of a string is a character that is not allowed.
         if not self._check(constraint, text, "illegal-character" if constraint.type == "string" else None):
             self.empty.add(constraint.label)
             return None
         return text
 
     def _check(self, constraint: Constraint, value: Any, code: str | None = None) -> bool:
-        """Whether `value` satisfies the constraint; adds a problem if not."""
+        """Return whether `value` satisfies the constraint; if not, add a problem."""
         result = _fit(constraint, value)
         if isinstance(result, ValueMismatch):
             self.problems.append(problem_of(code or result.code, constraint, value, result.expected))
@@ -92,20 +92,20 @@ class Rendering:
 
 
 def missing_names(names: Iterable[str], context: Mapping[str, str]) -> list[str]:
-    """The placeholders without a value. Empty text is no value (D22), nor is text with a lone surrogate."""
+    """The placeholders without a value. Empty text (D22) and text with a lone surrogate do not count as values."""
     values = ((name, context.get(name)) for name in names)
     return [name for name, value in values if not (isinstance(value, str) and value and not SURROGATE.search(value))]
 
 
 def application_value(value: Any) -> Any:
-    """A value of the application as messages represent it: a datetime with an offset and a UUID become text."""
+    """Convert a datetime with an offset to `Timestamp`, and a UUID to `Uuid`, which are strings; else the value."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         return Timestamp(value.isoformat().replace("+00:00", "Z"))
     return Uuid(value) if isinstance(value, UUID) else value
 
 
 def _violated_rule(template: Template, text: str) -> str | None:
-    """What the slot allows, if the values of the placeholders violate it; else None."""
+    """Describe the rule of the slot that the values of the placeholders violate; None if they violate none."""
     place = template.place
     if template.match(text) is None:
         forbidden = place.forbidden if template.spanning else place.separator + place.forbidden
@@ -114,7 +114,7 @@ def _violated_rule(template: Template, text: str) -> str | None:
 
 
 def _fit(constraint: Constraint, value: Any) -> ValueMatch | ValueMismatch:
-    """Compare a value of the application with a constraint. Text for a ``binary`` slot is base64 in every protocol."""
+    """Compare a value of the application with a constraint. In every protocol, text for a ``binary`` slot is base64."""
     if constraint.type != "binary" or not isinstance(value, str):
         return fit(constraint, value)
     try:
@@ -124,7 +124,7 @@ def _fit(constraint: Constraint, value: Any) -> ValueMatch | ValueMismatch:
 
 
 def _is_same(constraint: Constraint, declared: Any, supplied: Any) -> bool:
-    """Whether the application supplies the value that the definition fixes (D23)."""
+    """Whether the supplied value equals the value that the definition declares (D23)."""
     if constraint.template is None:
         return not isinstance(_fit(constraint, supplied), ValueMismatch)
     if constraint.kind.place.has_uri_text and isinstance(supplied, str):
@@ -136,7 +136,7 @@ def _is_same(constraint: Constraint, declared: Any, supplied: Any) -> bool:
 
 
 def _query_value(template: str, context: Mapping[str, str]) -> Escaped:
-    """A percent-encoded query value. Only the slashes of placeholder values are encoded, so that `match` can split."""
+    """Expand and percent-encode a query value. Slashes of literals are not encoded, so that `match` can split it."""
     for name in dict.fromkeys(placeholders(template)):
         template = template.replace(f"{{{name}}}", f"\0{name}\0")
     literals_and_names = template.split("\0")
@@ -151,11 +151,11 @@ def _query_value(template: str, context: Mapping[str, str]) -> Escaped:
 
 
 def typed_value(constraint: Constraint, value: Any) -> Any:
-    """A value in the type that its slot has on the wire.
+    """Convert a value to the type that its slot has on the wire.
 
-    Native slots have the declared type: ``"5"`` becomes 5, base64 becomes bytes, and AMQP sections also have times.
-    Attributes do, too, except that numbers without a CloudEvents type become canonical text. Text slots have canonical
-    text.
+    Native slots have the declared type: ``"5"`` becomes 5, base64 becomes bytes, and AMQP sections also have timestamps
+    and UUIDs. CloudEvents attributes have the declared type, too, but numbers without a CloudEvents type become
+    canonical text. Text slots have canonical text.
     """
     convert = CONVERTERS.get(constraint.type)
     if constraint.slot.section in AMQP_SECTIONS:
@@ -180,7 +180,7 @@ CONVERTERS: Final[dict[str, Callable[[str], Any]]] = {
     "boolean": lambda text: text == "true",
     "binary": base64.b64decode,
 }
-"""Converts canonical text to the Python value of a type; types without an entry are text."""
+"""Convert canonical text to the Python value of a type. Values of other types remain text."""
 
 AMQP_CONVERTERS: Final[dict[str, Callable[[str], Any]]] = {
     "timestamp": Timestamp,

@@ -19,9 +19,9 @@ from wirebook.problems import Problem, Severity
 from wirebook.schema import Payload
 
 Encoding = Literal["place", "raw", "rfc6570"]
-"""How placeholder values are percent-encoded (D21): as their slot requires, not at all, or always."""
+"""Percent-encoding of placeholder values (D21): as their slot requires, never, or always."""
 MAX_INTEGER_BITS: Final = 4096
-"""Longer integers are rejected, because converting them to text takes more than linear time."""
+"""Larger integers are rejected, because converting them to text takes more than linear time."""
 
 
 def _text(value: Any) -> Any:
@@ -50,10 +50,10 @@ class BuildRequest:
     """The values that an application supplies for one message.
 
     `context` maps placeholders to strings, numbers or booleans; numbers and booleans become their canonical text, and
-    other values are errors of the build. `attributes` (by CloudEvents name) and `properties` (by slot: ``key``,
+    `build` reports other values as errors. `attributes` (by CloudEvents name) and `properties` (by slot: ``key``,
     ``headers.X-Trace``, ``application-properties.n``; a list for repeated names) are values that the definition does
-    not fix. `protocol` and `mode` are required only if the definition leaves them open and the default does not fit.
-    `allow_incomplete` permits a definition whose base is missing (D40).
+    not declare. `protocol` and `mode` are needed only if the definition does not declare them and the default is not
+    suitable. `allow_incomplete` permits a definition whose base is missing (D40).
     """
 
     context: Mapping[str, Any] = field(default_factory=dict)

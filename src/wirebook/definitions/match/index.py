@@ -37,7 +37,7 @@ INDEXED = {  # slot (section, name) -> separator of its segments
 URI_SLOTS = frozenset({(ENVELOPE, "source"), (BARE, "path")})
 SLOTS_BY_PLACE = {place: Slot(*place, label="") for place in INDEXED}
 MAX_MASKS = 48
-"""Maximum number of masks in full. Definitions with a rarer mask are indexed by their first literal only."""
+"""Maximum number of masks that are indexed in full. A rarer mask is indexed by its first literal only."""
 SMALL_BUCKET = 4
 """Number of definitions in a hash bucket that is small enough: their mask needs no further features."""
 MAX_SHARING = 8

@@ -1,1 +1,1 @@
-"""Normalization: documents of every xRegistry vintage and spelling, rewritten to 1.0-rc4."""
+"""Normalise documents: rewrite every known dialect and spelling of xRegistry to 1.0-rc4."""

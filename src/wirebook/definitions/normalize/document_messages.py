@@ -20,11 +20,11 @@ RESOURCE_ONLY: Final = ("meta", "metaurl", "versions", "versionsurl", "versionsc
 
 @dataclass(slots=True)
 class DocumentMessage:
-    """A message as its document has it, before base messages and aliases are resolved.
+    """A message as it is in its document, before base messages and aliases are resolved.
 
-    Shape: `attributes` are those of the default Version, `pointer` is their place; `resource` is the message with its
-    `meta` and Versions; `group` is the message group or endpoint with the XID `container`; `xref` is the target if the
-    message is an alias.
+    Shape: `attributes` are those of the default Version, and `pointer` is their place; `resource` is the message with
+    its `meta` and Versions; `group` is the message group or endpoint with the XID `container`; `xref` is the target if
+    the message is an alias.
     """
 
     xid: str
@@ -48,21 +48,21 @@ def document_messages(document: dict[str, Any], log: Log) -> Iterator[DocumentMe
 def _document_message(
     xid: str, container: str, group: dict[str, Any], resource: dict[str, Any], log: Log
 ) -> DocumentMessage:
-    """A Resource's attributes are those of its default Version (D46)."""
+    """Return a message with the attributes of its default Version (D46)."""
     pointer, attributes, versions = xid.replace("~", "~0"), resource, resource.get("versions")
     xref = (resource.get("meta") or {}).get("xref")
     if versions and xref is None:
         default = default_version(resource, versions, pointer, xid, log)
-        # Reading: if a document has both, the attributes of the default Version override those of the Resource.
+        # Reading: if a document has an attribute in both, that of the default Version overrides that of the Resource.
         own = {name: value for name, value in resource.items() if name not in RESOURCE_ONLY}
         pointer, attributes = child(f"{pointer}/versions", default), own | dict(versions[default])
     return DocumentMessage(xid, pointer, container, group, attributes, None if xref is None else str(xref), resource)
 
 
 def place_of_attribute(definition: DocumentMessage, definitions: Mapping[str, DocumentMessage], *names: str) -> str:
-    """Return the pointer of the attribute at `names`: in the definition, its alias target, a base or its group.
+    """Return the pointer of the attribute at path `names`: in the definition, its alias target, a base or its group.
 
-    Without the attribute anywhere, return the pointer of the definition.
+    If none of them has the attribute, return the pointer of the definition.
     """
     seen: set[str] = set()
     current: DocumentMessage | None = definition
@@ -85,8 +85,8 @@ def place_of_attribute(definition: DocumentMessage, definitions: Mapping[str, Do
 def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer: str, xid: str, log: Log) -> str:
     """Return the id of the default Version.
 
-    Rule: the Version that `meta.defaultversionid` names, the only one with `isdefault`, the one that the Resource's
-    `versionid` names, otherwise the newest by its id. A guess among several Versions is reported.
+    It is the first of these that exists: the Version that `meta.defaultversionid` names; the only one with `isdefault`;
+    the one that `versionid` of the Resource names; the newest by its id. A guess among several Versions is reported.
     """
     default = (resource.get("meta") or {}).get("defaultversionid")
     if isinstance(default, str) and default in versions:
@@ -113,5 +113,5 @@ def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer:
 
 
 def version_order(version_id: str) -> tuple[tuple[int, str], ...]:
-    """Sort key for Version ids; numbers are compared as numbers: ``v9`` before ``v10``."""
+    """Return the sort key of a Version id. Numbers are compared as numbers: ``v9`` precedes ``v10``."""
     return tuple((len(part), part) if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", version_id))

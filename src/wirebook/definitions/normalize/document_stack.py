@@ -1,7 +1,8 @@
 """Merge several documents into one registry.
 
-If two documents define the same XID, equal definitions (after normalisation) are one; different ones are an error, and
-the first is used. A group may be split over documents: its messages are combined; its attributes must not differ.
+If two documents define the same XID, the definitions must be equal after normalisation; otherwise an error is reported,
+and the first definition is used. A group may be spread over several documents: its members are combined, and its
+attributes must not differ.
 
 Spec: docs/catalogues.md#loading.
 """
@@ -16,7 +17,7 @@ from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.preview import preview
 from wirebook.text.pointers import child
 
-# Attributes that servers maintain; they do not count as a difference.
+# Attributes that servers maintain. They are ignored when entities are compared.
 BOOKKEEPING: Final = frozenset({
     "self", "shortself", "xid", "epoch", "createdat", "modifiedat", "metaurl", "versionsurl", "versionscount",
     "messagesurl", "messagescount", "schemasurl", "schemascount", "defaultversionurl", "isdefault",
@@ -28,7 +29,7 @@ class DocumentStack:
     """The documents merged so far.
 
     Shape: `names` are the names of all documents; `owners` maps the canonical pointer of each group and Resource to the
-    number of its document.
+    index of its document.
     """
 
     names: list[str]
@@ -37,7 +38,7 @@ class DocumentStack:
     log: Log = field(default_factory=Log)
 
     def add(self, index: int, document: dict[str, Any], log: Log) -> None:
-        """Merge a normalised document; differences from earlier documents are reported to its log."""
+        """Merge a normalised document. Differences from earlier documents are recorded in its log."""
         for name, value in document.items():
             if name not in GROUP_TYPES or not isinstance(value, dict):
                 self.document.setdefault(name, value)
@@ -57,7 +58,7 @@ class DocumentStack:
             if name == members:
                 first[members] = dict(first.get(members) or {})
                 self._add_members(index, f"{pointer}/{members}", first[members], value or {}, log)
-            # Reading: the parts of a split group need not repeat its attributes; only different values are an error.
+            # Reading: the parts of a group need not repeat its attributes; only different values are an error.
             elif name not in BOOKKEEPING and name in first and first[name] != value:
                 self._report_difference(pointer, child(pointer, name), log, first[name], value)
             else:

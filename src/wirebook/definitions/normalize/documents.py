@@ -1,4 +1,6 @@
-"""Normalise a whole document to 1.0-rc4: its own attributes and its groups; schema groups are handled here.
+"""Normalise a whole document to 1.0-rc4: the attributes of the registry, and its groups.
+
+The rules for schema groups are in this file.
 
     normalise_document(source.value, log)
 
@@ -36,7 +38,7 @@ BEFORE_1: Final = re.compile(r"0\.")
 
 
 def normalise_document(document: dict[str, Any], log: Log, roots: Roots = ()) -> dict[str, Any]:
-    """Return `document` in the form of 1.0-rc4; the argument is not modified. Changes are reported to `log`.
+    """Return `document` as a document of 1.0-rc4, and record the changes in `log`. The argument is not modified.
 
     `roots`: the URLs that references into this registry may begin with.
     """
@@ -51,7 +53,7 @@ def normalise_document(document: dict[str, Any], log: Log, roots: Roots = ()) ->
 
 
 def _normalise_inherited_options(document: dict[str, Any], log: Log) -> None:
-    """Normalise options of messages that have no protocol of their own, by the protocol of their base message."""
+    """Normalise the options of messages without a protocol, if their base message has one."""
     pending: list[tuple[dict[str, Any], RewrittenEntity, str]] = []
     for definition in document_messages(document, Log()):
         own, options = definition.attributes, definition.attributes.get("protocoloptions")
@@ -65,7 +67,7 @@ def _normalise_inherited_options(document: dict[str, Any], log: Log) -> None:
 
 
 def _protocol_of_base(reference: Any, document: dict[str, Any]) -> str | None:
-    """Return the protocol of the first base message in the chain that has one; bases in other documents are ignored."""
+    """Return the protocol of the first base message in the chain that has one. Other documents are not searched."""
     visited: set[str] = set()
     while isinstance(reference, str) and reference not in visited:
         visited.add(reference)

@@ -1,4 +1,4 @@
-"""Normalise endpoints: rewrite every known spelling and place of an attribute or option to 1.0-rc4.
+"""Normalise endpoints: rewrite every known spelling and place of attributes and options to 1.0-rc4.
 
 Spec: docs/catalogues.md#dialects; endpoint/spec.md; endpoint-1.0-rc2.md.
 """
@@ -24,7 +24,7 @@ from wirebook.definitions.normalize.preview import preview
 from wirebook.definitions.normalize.rewriting import RewriteCursor, RewrittenEntity
 from wirebook.text.pointers import parent
 
-# The protocol option for each member of `config` (0.5), and for options that samples have in the endpoint itself.
+# Maps members of `config` (0.5) to protocol options.
 CONFIG_PLACES: Final = {
     "endpoints": "endpoints",
     "options": "options",
@@ -33,8 +33,9 @@ CONFIG_PLACES: Final = {
     "authorization": "authorization",
 }
 BOOTSTRAP: Final = "bootstrap.servers"
-# Known names of the server addresses of Kafka, the name of 1.0-rc4 first.
+# Known names of the server addresses of Kafka. The name in 1.0-rc4 comes first.
 KAFKA_ADDRESSES: Final = (BOOTSTRAP, "bootstrapservers", "bootstrap_servers", "bootstrapServers", "uri", "url")
+# Protocol options that some samples have in the endpoint itself.
 TOP_LEVEL_OPTIONS: Final = ("endpoints", "deployed", "options", "authorization")
 
 
@@ -82,7 +83,7 @@ def _spread_config(entity: RewrittenEntity) -> None:
 
 
 def _into_options(entity: RewrittenEntity, holder: dict[str, Any], name: str, option: str, pointer: str) -> None:
-    """Move a member of `holder` into `protocoloptions`. An option that already exists is used."""
+    """Move a member of `holder` to `protocoloptions`. An option that already exists takes precedence."""
     if name not in holder:
         return
     options = entity.inner("protocoloptions")
@@ -112,7 +113,7 @@ def _report_misplaced(entity: RewrittenEntity, pointer: str, expected: str, actu
 
 
 def _normalise_groups(entity: RewrittenEntity, roots: Roots) -> None:
-    """Normalise `messagegroups`: an array of XIDs, or of URIs of groups in other registries."""
+    """Normalise `messagegroups` to an array of XIDs, or of URIs for groups in other registries."""
     for old in ("definitionGroups", "definitiongroups", "messageGroups"):
         entity.rename(old, "messagegroups", "old-collection-name")
     groups = entity.values.get("messagegroups")
@@ -170,7 +171,7 @@ def _change(options: dict[str, Any], old: str, new: str, place: RewriteCursor) -
 
 
 def _use_filter(entity: RewrittenEntity, options: dict[str, Any], protocol: str, place: RewriteCursor) -> None:
-    """Rename the topic or subject of an endpoint that receives messages: 1.0-rc4 has a filter there."""
+    """Rename the topic or subject of an endpoint that only receives messages to the filter of 1.0-rc4."""
     usage = entity.values.get("usage")
     receives = isinstance(usage, list) and "producer" not in usage and {"subscriber", "consumer"} & set(map(str, usage))
     if receives and protocol in FILTERS:
@@ -180,7 +181,7 @@ def _use_filter(entity: RewrittenEntity, options: dict[str, Any], protocol: str,
 
 
 def _normalise_authorization(options: dict[str, Any], place: RewriteCursor) -> None:
-    """Normalise `authorization`: an array of objects; in 0.5 and 1.0-rc2 it is one object."""
+    """Normalise `authorization` to an array of objects; in 0.5 and 1.0-rc2 it is one object."""
     entries = options.get("authorization")
     if isinstance(entries, dict):
         message = "'authorization' must be an array of objects; the object was read as an array with one member"
@@ -200,7 +201,7 @@ def _authorization(item: Any, place: RewriteCursor) -> Any:
 
 
 def _normalise_addresses(options: dict[str, Any], protocol: str, place: RewriteCursor) -> None:
-    """Normalise `endpoints`: an array of objects with ``uri``, or with ``bootstrap.servers`` for Kafka."""
+    """Normalise `endpoints` to an array of objects with ``uri``, or with ``bootstrap.servers`` for Kafka."""
     addresses = options.get("endpoints")
     if isinstance(addresses, (str, dict)):
         message = "'endpoints' must be an array of objects; the value was read as an array with one member"
@@ -246,7 +247,7 @@ def _kafka_address(item: Any, place: RewriteCursor) -> Any:
 
 
 def _normalise_pairs(options: dict[str, Any], protocol: str, place: RewriteCursor) -> None:
-    """Convert headers (an array for HTTP, a map for Kafka) and query parameters (a map)."""
+    """Convert headers to an array (HTTP) or a map (Kafka), and query parameters to a map."""
     if protocol == "HTTP" and isinstance(headers := options.get("headers"), dict):
         inner = place.inside("headers")
         for index, name in enumerate(headers):

@@ -1,6 +1,6 @@
-"""Recognise documents that are not catalogues, for the error message.
+"""Recognise documents that are not catalogues, for a helpful error message.
 
-Users pass an AsyncAPI document, a schema or a capture to `lint`; the error says what the file is, and how to use it.
+If users pass an AsyncAPI document, a schema or a capture to `lint`, the error tells what the file is and how to use it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wirebook.definitions.normalize.names import COLLECTIONS
 from wirebook.definitions.normalize.preview import preview
 
 OLD_COLLECTIONS: Final = tuple(old for old, new in COLLECTIONS.items() if new in GROUP_TYPES)
-EVENT_VERSION: Final = re.compile(r"[01]\.[0-9]+\Z")  # of CloudEvents; that of registries is 1.0-rc4
+EVENT_VERSION: Final = re.compile(r"[01]\.[0-9]+\Z")  # of CloudEvents; registries have versions such as 1.0-rc4
 CAPTURE_PROTOCOL: Final = re.compile(r"(?i)(?:HTTP|KAFKA|NATS|AMQP|MQTT)(?:/|\Z)")
 AVRO_NAMED: Final = {"record": "fields", "error": "fields", "enum": "symbols", "fixed": "size"}
 JSON_TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
@@ -26,7 +26,7 @@ SCHEMA: Final = "put it into a catalogue, as 'schema' of a schema in 'schemagrou
 
 
 def refusal_of(value: Any) -> str:
-    """Return the error message for a document that is not a catalogue: what it is instead, or what is missing."""
+    """Return the error message for a document that is not a catalogue: what it is instead, or what it lacks."""
     kind = document_kind(value) or (_kind_of_part(value) if isinstance(value, Mapping) else None)
     if kind is not None:
         name, hint = kind
@@ -41,7 +41,7 @@ def refusal_of(value: Any) -> str:
 
 
 def document_kind(value: Any) -> tuple[str, str] | None:
-    """Return (what a document is, how to use it) if it is of a known kind that is not a catalogue."""
+    """Return (what a document is, how to use it) if it is a known kind of document other than a catalogue."""
     if isinstance(value, str):
         if re.search(r"(?m)^\s*(?:syntax\s*=|message\s+\w+\s*\{|package\s+[\w.]+;)", value):
             return "a Protobuf schema", SCHEMA
@@ -89,7 +89,7 @@ def _kind_of_schema(value: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _kind_of_part(value: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Recognise a single message or endpoint, and an xRegistry model."""
+    """Recognise a single message or endpoint, or an xRegistry model."""
     if not {"envelopemetadata", "protocoloptions"}.isdisjoint(value):
         if "usage" in value:
             return "a single endpoint", 'put it into a catalogue: {"endpoints": {"ID": ...}}'

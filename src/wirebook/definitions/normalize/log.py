@@ -1,6 +1,6 @@
-"""The log of one document's normalisation: the problems found, and where each moved value came from.
+"""The log of normalising one document: the problems found, and the original place of each value that was moved.
 
-A problem names a place in the document as it was written, so canonical pointers are traced back to their source.
+Problems refer to the document as it was written, so canonical pointers are traced back to their source.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from wirebook.text.pointers import prefixes
 class Log:
     """The problems of one document and the origins of its values.
 
-    Shape: `origins` maps the canonical pointer of a moved or renamed value to its pointer in the source document. A
-    pointer that is not in the map, and not below one that is, is the same in both.
+    Shape: `origins` maps the canonical pointer of a moved or renamed value to its pointer in the source document. Any
+    other pointer that is not below one of these is the same in both documents.
     """
 
     problems: list[Problem] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Normalise the protocol options of a message: rewrite every known spelling and form to 1.0-rc4.
+"""Normalise the protocol options of a message: rewrite every known spelling and format to 1.0-rc4.
 
 `OPTION_LAYOUTS` has one row for each protocol.
 
@@ -19,11 +19,12 @@ from wirebook.definitions.normalize.rewriting import RewriteCursor, RewrittenEnt
 
 @dataclass(frozen=True, slots=True)
 class OptionLayout:
-    """The options of one protocol, by their form.
+    """The options of one protocol, by their structure.
 
     Shape: `bare` options are scalars, `lists` are arrays of ``{name, value, ...}``, `maps` are maps of such objects,
-    `sections` are maps of property definitions. The members of `lifted` objects belong one level up. `aliases` are
-    other known names, `dropped` are options of earlier specifications with the reason why they are ignored.
+    `sections` are maps of property definitions. `lifted` are objects whose members belong one level up. `aliases` maps
+    other known names to the current ones. `dropped` maps options of earlier specifications to the reason why they are
+    ignored.
     """
 
     bare: tuple[str, ...] = ()
@@ -78,12 +79,12 @@ OPTION_LAYOUTS: Final[dict[str, OptionLayout]] = {
 
 
 def fold(name: str) -> str:
-    """Remove separators and case: ``topic-name``, ``topic_name`` and ``topicName`` become ``topicname``."""
+    """Fold a name: ``topic-name``, ``topic_name`` and ``topicName`` become ``topicname``."""
     return name.replace("-", "").replace("_", "").casefold()
 
 
 def rename_options(options: dict[str, Any], names: tuple[str, ...], aliases: dict[str, str], at: RewriteCursor) -> None:
-    """Rename the members of `options` to the names in the table, in place."""
+    """Rename, in place, the members of `options` that are other spellings or aliases of `names`."""
     unknown = [name for name in options if name not in names]
     known = {fold(name): name for name in (*names, *aliases)} if unknown else {}
     for old in unknown:
@@ -92,7 +93,7 @@ def rename_options(options: dict[str, Any], names: tuple[str, ...], aliases: dic
 
 
 def normalise_options(entity: RewrittenEntity, protocol: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the normalised options of `entity` for `protocol`; those of an unknown protocol are unchanged."""
+    """Return the options of `entity` normalised for `protocol`. For an unknown protocol, they are unchanged."""
     layout = OPTION_LAYOUTS.get(protocol or "")
     if layout is None:
         return options
@@ -129,7 +130,7 @@ def _normalise_option(options: dict[str, Any], name: str, layout: OptionLayout, 
 
 
 def lift(options: dict[str, Any], name: str, place: RewriteCursor) -> None:
-    """Replace the object `name` by its members. A member that already exists beside it is used."""
+    """Replace the object `name` by its members. An option that already exists takes precedence over a member."""
     members = options.get(name)
     if not isinstance(members, dict):
         return
@@ -147,11 +148,14 @@ def lift(options: dict[str, Any], name: str, place: RewriteCursor) -> None:
         place.inside(member).report("misplaced-option", message, expected=member, actual=f"{name}.{member}")
 
 
-# -- shapes ---------------------------------------------------------------------------------------------------------
+# -- structure ------------------------------------------------------------------------------------------------------
 
 
 def _normalise_bare(options: dict[str, Any], name: str, place: RewriteCursor) -> None:
-    """Normalise a scalar option: unwrap ``{value}``; drop an empty string (D3, D29)."""
+    """Normalise a scalar option: unwrap ``{value}``, and drop an empty string (D3, D29).
+
+    A Kafka `key` of the type ``binary`` becomes `key_base64`.
+    """
     value = options[name]
     if isinstance(value, dict) and "value" in value:
         message = f"'{name}' is written without an object; write {preview(json.dumps(value['value']))}"
@@ -168,7 +172,7 @@ def _normalise_bare(options: dict[str, Any], name: str, place: RewriteCursor) ->
 
 
 def section(value: Any, place: RewriteCursor, names: tuple[str, ...], *, bare: bool = False) -> dict[str, Any] | None:
-    """Normalise a map of property definitions; `names` are the names that the specification defines."""
+    """Normalise a map of property definitions. `names` are the names that the specification defines."""
     if not isinstance(value, dict):
         message = f"a map of properties must be an object; found '{preview(value)}'"
         place.report("wrong-shape", message, expected="an object", actual=value)
@@ -229,7 +233,7 @@ def _normalise_value(definition: dict[str, Any], place: RewriteCursor) -> None:
 
 
 def entries(value: Any, place: RewriteCursor) -> list[Any] | None:
-    """Normalise entries to an array of ``{name, value, ...}``, from such an array, one-member maps, or a map.
+    """Normalise entries to an array of ``{name, value, ...}``. An array of one-member maps and a map are converted.
 
     Return None if `value` is neither an array nor an object.
     """
@@ -270,12 +274,12 @@ def _named_entries(value: Any, place: RewriteCursor) -> Iterator[tuple[RewriteCu
 
 
 def _entry_definition(item: Any) -> Any:
-    """Return a map's entry as a definition; a scalar is its ``value``, which is not reported separately."""
+    """Return the entry of a map as a definition. A scalar becomes its ``value``, without another report."""
     return {"value": item} if isinstance(item, (str, int, float, bool)) else item
 
 
 def entry_map(value: Any, place: RewriteCursor) -> dict[str, Any] | None:
-    """Normalise Kafka `headers` to a map of ``{name, value, ...}``; accepted are also a map of scalars, and an array.
+    """Normalise Kafka `headers` to a map of ``{name, value, ...}``. A map of scalars and an array are converted.
 
     Return None if `value` is neither an array nor an object.
     """

@@ -1,6 +1,6 @@
 """Normalise message groups and message definitions: rewrite every known spelling to 1.0-rc4.
 
-Every change is reported as a problem. The same function handles a message and each of its Versions, in groups and in
+Every change is reported as a problem. The same function handles messages and their Versions, in groups and in
 endpoints.
 
 Spec: docs/catalogues.md#dialects; message/spec.md#message-definition-registry-model.
@@ -19,14 +19,14 @@ from wirebook.text.pointers import child
 
 Roots = tuple[str, ...]
 
-# Why a document's own `epoch`, `messagesurl` and the like are ignored.
+# The reported reason why `epoch`, `messagesurl` and similar attributes of a document are ignored.
 SERVER_ATTRIBUTE: Final = "a server sets it"
 
 # -- attributes of every entity ---------------------------------------------------------------------------------------
 
 
 def normalise_identity(entity: RewrittenEntity, id_name: str, key: str) -> None:
-    """Rename the identifier to its name in 1.0. If it differs from the key in the map, the key is used."""
+    """Rename the identifier to its name in 1.0. If it differs from the key in the map, the key takes precedence."""
     if "id" in entity.values:
         entity.rename("id", id_name, "old-id-name")
     id_ = entity.values.get(id_name)
@@ -37,7 +37,7 @@ def normalise_identity(entity: RewrittenEntity, id_name: str, key: str) -> None:
 
 
 def normalise_origin(entity: RewrittenEntity) -> None:
-    """Move `origin` (0.5) to the labels."""
+    """Move `origin` (0.5) to `labels`. A label `origin` takes precedence."""
     if not isinstance(entity.values.get("origin"), str):
         return
     labels = entity.inner("labels") or {}
@@ -51,7 +51,7 @@ def normalise_origin(entity: RewrittenEntity) -> None:
 
 
 def drop_server_attributes(entity: RewrittenEntity) -> None:
-    """Drop the URLs and counts of a document before 1.0, which are those of the server it came from."""
+    """Drop URLs and counts from a document before 1.0: they are those of the server that it came from."""
     if not entity.old:
         return
     for name in list(entity.values):
@@ -60,7 +60,7 @@ def drop_server_attributes(entity: RewrittenEntity) -> None:
 
 
 def normalise_meta(entity: RewrittenEntity, roots: Roots) -> None:
-    """Move `xref` and the attributes that 0.5 has in the Resource to `meta`; normalise `xref` to an XID."""
+    """Move `xref`, and other attributes that 0.5 has in the Resource, to `meta`, and normalise `xref` to an XID."""
     meta_names = (*names.META_NAMES, "epoch") if entity.old else names.META_NAMES
     present = [name for name in meta_names if name in entity.values]
     meta = entity.inner("meta")
@@ -107,7 +107,7 @@ def report_reference(entity: RewrittenEntity, pointer: str, value: str, referenc
 
 
 def normalise_text(entity: RewrittenEntity, name: str, canonical: Callable[[str], str], code: str) -> None:
-    """Replace a value by its canonical spelling. An empty string, and a value that is not a string, are dropped."""
+    """Replace a value by its canonical spelling. Empty strings, and values of other types, are reported and dropped."""
     value = entity.values.get(name)
     if value is None:
         return
@@ -129,10 +129,10 @@ def normalise_text(entity: RewrittenEntity, name: str, canonical: Callable[[str]
 
 
 def normalise_selectors(entity: RewrittenEntity, *, core_format: bool = False, keep_precision: bool = False) -> None:
-    """Normalise `envelope` and `protocol`, whose names were `format` and `binding` in earlier specifications.
+    """Normalise `envelope` and `protocol`, which earlier specifications call `format` and `binding`.
 
-    `core_format`: `format` may also be the attribute that every Version has since 1.0. `keep_precision`: an envelope
-    without a version is kept without one.
+    `core_format`: `format` may also be the attribute that every Version has since 1.0. `keep_precision`: no version is
+    added to an envelope without one.
     """
     _place_format(entity, core_format=core_format)
     for old, new in names.SELECTOR_NAMES.items():
@@ -151,7 +151,7 @@ def normalise_selectors(entity: RewrittenEntity, *, core_format: bool = False, k
 
 
 def _add_envelope_version(entity: RewrittenEntity) -> None:
-    """Add the version that the envelope of a message requires: CloudEvents is read as 1.0 (R2, R3)."""
+    """Add the version that the envelope of a message must have: CloudEvents is read as CloudEvents/1.0 (R2, R3)."""
     value = entity.values.get("envelope")
     if isinstance(value, str) and names.names_cloudevents(value) and not value.strip().partition("/")[2]:
         message = f"the envelope '{preview(value)}' has no version; write '{names.CLOUDEVENTS}' (assumed here)"
@@ -166,7 +166,7 @@ def _precise_envelope(text: str) -> str:
 
 def _place_format(entity: RewrittenEntity, *, core_format: bool) -> None:
     """Rename the `format` of 0.5: to `envelope` if it is CloudEvents, otherwise to `protocol`."""
-    # Reading: in a message without marks of an older text, a `format` that is not a known protocol is rc4's attribute.
+    # Reading: without signs of an older specification, a `format` that is not a known protocol is the attribute of rc4.
     value = entity.values.get("format")
     if not isinstance(value, str):
         return
@@ -182,7 +182,7 @@ def _place_format(entity: RewrittenEntity, *, core_format: bool) -> None:
 def normalise_message(
     entity: RewrittenEntity, key: str, *, protocol: str | None, roots: Roots, version: bool = False
 ) -> None:
-    """Normalise a message, or one of its Versions. `protocol`: that of its group, for messages without their own."""
+    """Normalise a message, or one of its Versions. `protocol` is that of its group, for messages without a protocol."""
     entity.old = entity.old or not names.BEFORE_1_NAMES.isdisjoint(entity.values)
     if version:
         _normalise_version_identity(entity, key)
@@ -190,7 +190,7 @@ def normalise_message(
         normalise_identity(entity, "messageid", key)
         uri = entity.values.get("uri")
         if isinstance(uri, str) and "/messages/" in names.canonical_reference(uri):
-            entity.rename("uri", "xref")  # a figure in the specification shows aliases so (docs/catalogues.md#dialects)
+            entity.rename("uri", "xref")  # as in a figure of the specification (docs/catalogues.md#dialects)
         normalise_meta(entity, roots)
     normalise_origin(entity)
     normalise_selectors(entity, core_format=True)
@@ -213,7 +213,7 @@ def normalise_message(
 
 
 def _normalise_version_identity(entity: RewrittenEntity, key: str) -> None:
-    """Normalise the identifiers of a Version; in 0.5 its `id` is that of the Resource."""
+    """Normalise the identifiers of a Version. In 0.5, its `id` is that of the Resource."""
     message_id = entity.xid.split("/")[4]
     if "id" in entity.values and entity.values["id"] == message_id:
         entity.rename("id", "messageid", "old-id-name")
@@ -222,7 +222,7 @@ def _normalise_version_identity(entity: RewrittenEntity, key: str) -> None:
 
 
 def _normalise_base(entity: RewrittenEntity, roots: Roots) -> None:
-    """Rename the base message to `basemessage` and normalise it to an XID; several spellings must agree (D35)."""
+    """Rename every spelling of `basemessage`, and normalise the value to an XID; all spellings must agree (D35)."""
     for name in names.BASE_NAMES:
         normalise_reference(entity, entity.values, name, entity.at(name), roots)
     preferred = next((name for name in names.BASE_NAMES if entity.values.get(name)), None)
@@ -253,7 +253,7 @@ SCALAR_MEMBERS: Final = ("type", "value", "required")
 
 
 def _unwrap_attributes(entity: RewrittenEntity, metadata: dict[str, Any]) -> None:
-    """Unwrap ``attributes``, unless it is itself a property definition (D44)."""
+    """Move the members of ``attributes`` one level up, unless it is itself a property definition (D44)."""
     wrapped = metadata.get("attributes")
     if not isinstance(wrapped, dict) or not wrapped or not all(isinstance(value, dict) for value in wrapped.values()):
         return

@@ -1,4 +1,4 @@
-"""The spellings of names in all known specifications and samples, and the canonical name of each.
+"""All known spellings of names, in specifications and samples, and the canonical name of each.
 
 Spec: docs/catalogues.md#dialects; message/spec.md; message-0.5-wip.md.
 """
@@ -21,7 +21,7 @@ COLLECTIONS: Final = {
     "schemaGroups": "schemagroups",
 }
 
-# -- attributes: old name to name in 1.0-rc4 --------------------------------------------------------------------------
+# -- attributes: from the old name to the name in 1.0-rc4 -------------------------------------------------------------
 
 SELECTOR_NAMES: Final = {"binding": "protocol"}
 MESSAGE_NAMES: Final = SELECTOR_NAMES | {
@@ -37,12 +37,12 @@ MESSAGE_NAMES: Final = SELECTOR_NAMES | {
 # Names that occur only in documents before 1.0.
 BEFORE_1_NAMES: Final = frozenset({"id", "binding", "metadata", "message", "schemaformat", "schema", "schemaurl"})
 VERSION_NAMES: Final = {"ancestor": "ancestorid"}
-# The spellings of the base message, the name in 1.0-rc4 first (D35).
+# The spellings of `basemessage`. The name in 1.0-rc4 comes first (D35).
 BASE_NAMES: Final = ("basemessage", "basemessageuri", "basemessageurl")
-# Attributes that 0.5 has in a Resource and 1.0 in its `meta`.
+# Attributes that are in the Resource in 0.5, and in its `meta` in 1.0.
 META_NAMES: Final = ("xref", "defaultversionid", "defaultversionsticky")
 SERVER_META_NAMES: Final = ("readonly", "defaultversionurl")
-# ``messagesurl``, ``messagescount`` and so on, also for the old names of collections.
+# ``messagesurl``, ``messagescount`` and so on, including the old names of collections.
 COLLECTION_SUMMARY: Final = re.compile(
     r"(?i:messagegroups|definitiongroups|schemagroups|endpoints|messages|definitions|schemas|versions)(?:url|count)\Z"
 )
@@ -104,26 +104,26 @@ FORMAT_VERSIONS: Final = {
 }
 
 CURRENT_TIME: Final = "0000-01-01T00:00:00Z"
-# The value for the current time as 0.5 and one published sample spell it (D10).
+# The current-time value as it is written in 0.5 and in one published sample (D10).
 OLD_CURRENT_TIMES: Final = re.compile(
     r"(?:01-01-0000[Tt]00:00:00(?:\.0+)?(?:[Zz]|[+-]00:00)|0001-01-01[Tt]00:00:00(?:\.0+)?\+00:00)\Z"
 )
 
 
 def canonical_protocol(text: str) -> str:
-    """Return the canonical name of a protocol; an unknown protocol is returned unchanged."""
+    """Return the canonical name of a protocol. An unknown protocol is returned unchanged."""
     folded = text.strip().casefold()
     family = PROTOCOL_FAMILIES.get(folded.partition("/")[0])
     return family or PROTOCOL_NAMES.get(folded, text)
 
 
 def is_known_protocol(text: object) -> bool:
-    """Return whether a protocol is one that Wirebook reads, in any spelling."""
+    """Return whether Wirebook supports a protocol, in any spelling."""
     return isinstance(text, str) and canonical_protocol(text) in PROTOCOLS
 
 
 def protocol_family(protocol: object) -> str:
-    """Return the name of a protocol without its version, in lower case; a family has the same options (D38)."""
+    """Return the name of a protocol or envelope without its version, in lower case; a family shares options (D38)."""
     return str(protocol).partition("/")[0].casefold()
 
 
@@ -133,12 +133,12 @@ def names_cloudevents(text: object) -> bool:
 
 
 def is_cloudevents(text: object) -> bool:
-    """Return whether an envelope is CloudEvents/1.0, the only one that Wirebook reads (R3)."""
+    """Return whether an envelope is CloudEvents/1.0, the only one that Wirebook supports (R3)."""
     return isinstance(text, str) and canonical_envelope(text) == CLOUDEVENTS
 
 
 def canonical_envelope(text: str) -> str:
-    """Return the canonical name of an envelope. CloudEvents without a version, or as 1.0.x, is CloudEvents/1.0."""
+    """Return the canonical name of an envelope. CloudEvents without a version, or 1.0.x, becomes CloudEvents/1.0."""
     name, _, version = text.strip().partition("/")
     if name.casefold() == "cloudevents" and re.fullmatch(r"(?:1|1\.0|1\.0\.\d+)?", version):
         return CLOUDEVENTS
@@ -146,7 +146,7 @@ def canonical_envelope(text: str) -> str:
 
 
 def canonical_type(text: str) -> str:
-    """Return the canonical name of a property type; an unknown one is returned unchanged (lint reports it)."""
+    """Return the canonical name of a property type. An unknown type is returned unchanged (lint reports it)."""
     return TYPE_NAMES.get(text.strip().casefold(), text)
 
 
@@ -164,14 +164,15 @@ def canonical_format(text: str) -> str:
 
 
 def canonical_reference(text: str, roots: tuple[str, ...] = ()) -> str:
-    """Return a reference into this registry as an XID path; any other reference is returned unchanged.
+    """Return a reference into this registry as an XID. Any other reference is returned unchanged.
 
-    ``#/definitionGroups/g/definitions/m`` becomes ``/messagegroups/g/messages/m``; so does a path without the leading
-    slash, and a URL below one of `roots`, the URLs of the registry. A suffix of an id (a fragment, ``:Name``) is kept.
+    ``#/definitionGroups/g/definitions/m`` becomes ``/messagegroups/g/messages/m``, and so does the same path with or
+    without a leading slash. A URL below one of `roots`, the URLs of the registry, becomes its path without
+    ``$details``; its collections are not renamed. A suffix of an id (a fragment, ``:Name``) is kept.
     """
     if lacks_slash(text):
         text = f"/{text}"
-    # Reading: the schema specification still shows `#/schemagroups/...`; it becomes a path as any other reference.
+    # Reading: the schema specification still has `#/schemagroups/...`, which becomes a path like any other reference.
     if text.startswith("#/"):
         pointer = unquote(text) if "%" in text else text
         return "/" + "/".join(_with_new_names(list(parse_pointer(pointer))))
@@ -194,5 +195,5 @@ def lacks_slash(text: str) -> bool:
 
 
 def _with_new_names(parts: list[str]) -> list[str]:
-    """Rename the collections in a path, which are its first and third part."""
+    """Rename the collections in a path, which are its first and third parts."""
     return [COLLECTIONS.get(part, part) if index in (0, 2) else part for index, part in enumerate(parts)]

@@ -1,6 +1,6 @@
 """Read a document that is a part of a registry (one group, or a collection of groups) as a registry.
 
-Spec: core/spec.md#doc-flag (the documents that a server returns for its parts).
+Spec: core/spec.md#doc-flag (the documents that a server returns for parts of its registry).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def as_registry(value: Any, log: Log) -> dict[str, Any] | None:
 
 
 def _collection_and_id(value: dict[str, Any]) -> tuple[str, str] | None:
-    """Return the collection and the id of a document that is one group."""
+    """Return (collection, id) of a document that is one group, or None."""
     xid = parse_xid(value.get("xid"))
     if xid is not None and xid.resource is None:
         return xid.groups, xid.group

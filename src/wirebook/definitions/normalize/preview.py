@@ -1,4 +1,4 @@
-"""Values as messages quote them: short, on one line, spelled as in JSON."""
+"""Format values for messages: at most 80 characters; true, false and null are spelled as in JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MAX_TEXT: Final = 1000  # characters of a string in a problem's `actual`
 
 
 def preview(value: Any) -> str:
-    """Format a value for a message; long values are cut to 80 characters."""
+    """Format a value for a message. Text longer than 80 characters is truncated."""
     text = value if isinstance(value, str) else JSON_LITERALS.get(repr(value)) or reprlib.repr(value)
     return shortened(text, MAX_LENGTH, "...")
 
 
 def short_value(value: Any) -> Any:
-    """Return the `actual` of a problem: scalars unchanged; objects, arrays and long strings as a preview."""
+    """Return the `actual` of a problem: scalars unchanged; objects, arrays and long strings as previews."""
     is_long = isinstance(value, (dict, list)) or (isinstance(value, str) and len(value) > MAX_TEXT)
     return preview(value) if is_long else value

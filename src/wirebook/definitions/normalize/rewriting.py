@@ -1,4 +1,4 @@
-"""Rewriting an entity to 1.0-rc4: rename, drop and move attributes, and log each change with its origin."""
+"""Rewrite an entity to 1.0-rc4: rename, drop and move attributes, and log each change with its origin."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from wirebook.text.pointers import child, escape
 class RewrittenEntity:
     """One group, resource or Version that is being rewritten.
 
-    Shape: `values` are its attributes, a copy whose top level may be changed; `pointer` is canonical; `old` is set when
-    the document is known to follow a specification before 1.0.
+    Shape: `values` are its attributes, a shallow copy that may be modified; `pointer` is canonical; `old` is set if the
+    document is known to follow a specification before 1.0.
     """
 
     xid: str
@@ -30,11 +30,11 @@ class RewrittenEntity:
         return "/".join((self.pointer, *map(escape, tokens)))
 
     def report(self, code: str, pointer: str, message: str, **details: Any) -> None:
-        """Record a problem of this entity or place at its canonical pointer."""
+        """Record a problem of this entity at a canonical pointer."""
         self.log.report(code, pointer, message, self.xid, **details)
 
     def rename(self, old: str, new: str, code: str = "old-attribute-name") -> None:
-        """Rename the attribute `old` to `new`, in its position. If both exist, the value of `new` is used."""
+        """Rename the attribute `old` to `new` and keep its position. If both exist, `new` takes precedence."""
         if old not in self.values:
             return
         source = self.log.source_of(self.at(old))
@@ -59,7 +59,7 @@ class RewrittenEntity:
             del self.values[name]
 
     def inner(self, name: str) -> dict[str, Any] | None:
-        """Replace the object `name` with a copy that may be changed, and return it; None if there is no object.
+        """Replace the object `name` with a copy that may be modified, and return the copy; None if there is no object.
 
         A value that is not an object is reported (``wrong-shape``) and removed.
         """
@@ -76,7 +76,7 @@ class RewrittenEntity:
 
     def rewrite_each(self, collection: str, rewrite: Callable[[RewrittenEntity, str], None]) -> None:
         """Rewrite every member of a collection. A member that is not an object is reported and removed."""
-        if self.values.get(collection, self) is None:  # null is the same as no value
+        if self.values.get(collection, self) is None:  # null means no value
             del self.values[collection]
         self._check_included(collection)
         members = self.inner(collection) or {}
@@ -92,7 +92,7 @@ class RewrittenEntity:
             members[key] = member.values
 
     def _check_included(self, collection: str) -> None:
-        """Report a collection that is only linked. Versions are not required: the default one is sufficient."""
+        """Report a collection that is only linked, except Versions: the default Version is sufficient."""
         link = f"{collection}url"
         is_linked = collection not in self.values and link in self.values
         if is_linked and collection != "versions" and self.values.get(f"{collection}count") != 0:
@@ -102,13 +102,13 @@ class RewrittenEntity:
 
 @dataclass(frozen=True, slots=True)
 class RewriteCursor:
-    """A place in an entity, to which the functions that rewrite nested values report problems and moves."""
+    """A place in an entity, where functions that rewrite nested values record problems and moves."""
 
     entity: RewrittenEntity
     pointer: str
 
     def inside(self, token: object) -> RewriteCursor:
-        """Return the cursor of a member."""
+        """Return the cursor of the member `token`."""
         return RewriteCursor(self.entity, child(self.pointer, token))
 
     @property
@@ -117,7 +117,7 @@ class RewriteCursor:
         return self.entity.log.source_of(self.pointer)
 
     def report(self, code: str, message: str, **details: Any) -> None:
-        """Record a problem of this entity or place at its canonical pointer."""
+        """Record a problem at this place."""
         self.entity.report(code, self.pointer, message, **details)
 
     def record_origin(self, source: str) -> None:
@@ -126,7 +126,7 @@ class RewriteCursor:
             self.entity.log.origins[self.pointer] = source
 
     def rename(self, members: dict[str, Any], old: str, new: str) -> None:
-        """Rename a member of the object at this place. If both names exist, the value of `new` is used."""
+        """Rename a member of the object at this place. If both names exist, `new` takes precedence."""
         source, before = self.inside(old).source, dict(members)
         if new in members:
             code = "repeated-attribute-name" if members[new] == members[old] else "conflicting-names"
