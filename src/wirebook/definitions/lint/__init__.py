@@ -1,1 +1,1 @@
-"""Lint rules for catalogs: messages, endpoints, schemas, entities."""
+"""Lint catalogues: the rules for messages, endpoints, schemas and all other entities."""

@@ -1,7 +1,7 @@
-"""The attributes of each kind of entity, and whether a value is valid for one.
+"""The attributes of each kind of entity, and checks of their values.
 
-Names and types are those of the built-in model, and values are checked as the registry service checks them. The
-exceptions are the tables of this file.
+Names and types are those of the built-in model, and values are checked as the registry service checks them. The tables
+in this file list the exceptions.
 
 Spec: core/spec.md#data-types, #attributes; message/model.json, endpoint/model.json, schema/model.json.
 """
@@ -27,7 +27,7 @@ from wirebook.text.pointers import child
 
 # -- where lint differs from the model --------------------------------------------------------------------------------
 
-# Types of attributes that rules of their own check, or that only older texts define, by kind of entity.
+# Types of attributes that have rules of their own, or that only older specifications define, by kind of entity.
 _TYPES: Final[Mapping[str, Mapping[str, str]]] = {
     "messages": {"basemessage": "any", "dataschemauri": "string", "dataschemaxid": "any", "examples": "any"},
     "endpoints": dict.fromkeys(("usage", "channel", "messagegroups", "protocoloptions"), "any"),
@@ -37,7 +37,7 @@ _TYPES: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 class _Restriction(NamedTuple):
-    """What the specifications require of a value and the model does not: a description and the test."""
+    """A requirement of the specifications that the model does not have: a description of valid values, and the test."""
 
     allowed: str
     test: Callable[[Any], bool]
@@ -83,7 +83,7 @@ def registry_attributes() -> Attributes:
 @cache
 def group_attributes(collection: str) -> Attributes:
     """Return the attributes of a group in that collection."""
-    # Reading: an endpoint contains messages, which its model leaves out.
+    # Reading: an endpoint contains messages, although its model omits them.
     resources = predefined.collection(GROUP_TYPES[collection][1])
     return _attributes(collection, builtin().full["groups"][collection]["attributes"] | dict(resources))
 
@@ -96,14 +96,14 @@ def version_attributes(collection: str) -> Attributes:
 
 @cache
 def resource_attributes(collection: str) -> Attributes:
-    """Return the attributes of a resource in that collection, with those of its default Version."""
+    """Return the attributes of a resource in that collection, including those of its default Version."""
     type_ = _resource_type(collection)
     return _attributes(collection, type_["attributes"] | type_["resourceattributes"])
 
 
 @cache
 def meta_attributes(collection: str) -> Attributes:
-    """Return the attributes of the meta of a resource in that collection."""
+    """Return the attributes of the `meta` of a resource in that collection."""
     return _attributes("meta", _resource_type(collection)["metaattributes"])
 
 
@@ -115,9 +115,9 @@ def _resource_type(collection: str) -> Mapping[str, Any]:
 
 
 def _attributes(kind: str, full: Mapping[str, Any]) -> Attributes:
-    """Return the attributes of a kind of entity, from those in the full model, as lint checks them."""
+    """Return the attributes of a kind of entity as lint checks them, made from those in the full model."""
     attributes = compile_attributes(full)
-    # Reading: `deprecated` means the same in entities for which rc4 does not define it.
+    # Reading: `deprecated` has the same meaning in entities for which rc4 does not define it.
     known = dict(compile_attributes(dict([predefined.DEPRECATED])))
     known |= {name: _open(attribute) for name, attribute in attributes.items() if name != "*"}
     for attribute in attributes.branching:
@@ -128,14 +128,14 @@ def _attributes(kind: str, full: Mapping[str, Any]) -> Attributes:
 
 
 def _open(attribute: Attribute) -> Attribute:
-    """Return an attribute without siblings that its value defines, and without members that the model leaves open."""
+    """Return an attribute without siblings that its value defines; members that may have any name are not checked."""
     members = (attribute.item or attribute).attributes
     is_open = attribute.type in ("map", "object") and members.keys() == {"*"}
     return Attribute(attribute.name, attribute.type) if is_open else replace(attribute, ifvalues=NONE)
 
 
 def is_collection(attribute: Attribute | None) -> bool:
-    """Return whether the attribute contains entities by their ids."""
+    """Return whether the attribute is a collection of entities."""
     return attribute is not None and attribute.type == "map" and attribute.item is None
 
 
@@ -148,7 +148,7 @@ def is_identifier_name(name: str) -> bool:
 
 
 def check_attribute(attribute: Attribute, value: Any, pointer: str) -> Iterator[Finding]:
-    """Check the value of an attribute; `pointer` is its place."""
+    """Check the value of an attribute at `pointer`."""
     for fault in _faults(attribute, value):
         at = pointer
         for step in fault.path[1:]:
@@ -163,20 +163,21 @@ def _code(attribute: Attribute, fault: ValueFault) -> str:
 
 
 def _message(fault: ValueFault) -> str:
-    if fault.rule in ("key", "name"):  # which quote the name
+    if fault.rule in ("key", "name"):  # these messages quote the name
         return fault.why
     name = preview(fault.name)
     if fault.rule == "type":
         text = preview(fault.value)
-        if isinstance(fault.value, str):  # to tell "5" from 5
+        if isinstance(fault.value, str):  # to distinguish "5" from 5
             text = f"the string '{text}'"
         return f"'{name}' must be {fault.allowed}; found {text}"
     return f"'{name}': {fault.why}"
 
 
 def fits(attribute: Attribute, value: Any) -> bool:
-    """Return whether a value can be one of the attribute: ``version: 1.2`` is not a misspelt ``versions``, which is a
-    map. The members of a map or an object may have faults.
+    """Return whether a value has the type of an attribute; members of a map or an object may have faults.
+
+    This decides whether a name may be misspelt: ``version: 1.2`` is not ``versions``, which is a map.
     """
     return all(len(fault.path) > 1 for fault in _faults(attribute, value))
 
@@ -192,13 +193,13 @@ def check_extension(name: str, value: Any, pointer: str) -> Iterator[Finding]:
 
 
 def _faults(attribute: Attribute, value: Any) -> Sequence[ValueFault]:
-    """Return the faults of a value by the model, or else by the restrictions of the texts."""
+    """Return the faults of a value by the model; if there are none, by the restrictions of the specifications."""
     name = attribute.name
     has_open_members = attribute.type in ("map", "object") and not attribute.item and not attribute.attributes
     if has_open_members and isinstance(value, dict):
         return ()
     if name == "labels" and isinstance(value, dict) and None in value.values():
-        # Reading: in a request, null removes a label; in a document it is a value of another type.
+        # Reading: in a request, null removes a label; in a document, it is a value of the wrong type.
         nulls = [ValueFault((name, key), "type", "it is null", None, "a string") for key in value if value[key] is None]
         return (*nulls, *_faults(attribute, {key: text for key, text in value.items() if text is not None}))
     try:

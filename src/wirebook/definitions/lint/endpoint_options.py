@@ -1,4 +1,4 @@
-"""The valid values of endpoint options: one row for each option of each protocol.
+"""The valid values of endpoint options, by protocol and option.
 
 Spec: endpoint/spec.md#protocol-options (the tables).
 """
@@ -146,7 +146,7 @@ _TABLE: Final[dict[str, dict[str, OptionCheck]]] = {
 }
 OPTION_CHECKS: Final = {(protocol, name): check for protocol, row in _TABLE.items() for name, check in row.items()}
 
-# The usages (by first letter) that an option applies to; options that are not listed apply to all.
+# The usages (by first letter) to which an option applies. Options that are not listed apply to all usages.
 _ROLES: Final[dict[str, dict[str, str]]] = {
     "AMQP/1.0": {"durable": "p", "distribution-mode": "cs", "source-filters": "cs"},
     "MQTT/3.1.1": {"topic": "p", "topicfilter": "sc", "retain": "p"},
@@ -170,7 +170,7 @@ _ROLES: Final[dict[str, dict[str, str]]] = {
     },
     "NATS": {"subject": "p", "subjectfilter": "sc", "queuegroup": "sc"},
 }
-# Reading: filters are for subscribers, but older documents have them for consumers, where they were named `topic`.
+# Reading: filters are for subscribers; consumers may have them, too, as in older documents (there named `topic`).
 OPTION_ROLES: Final = {
     (protocol, name): frozenset(usage for usage in ("producer", "consumer", "subscriber") if usage[0] in letters)
     for protocol, row in _ROLES.items()

@@ -32,7 +32,7 @@ SUBSCRIBER_CONSUMER_PROTOCOLS: Final = ("MQTT/3.1.1", "MQTT/5.0", "AMQP/1.0", "N
 
 @dataclass(frozen=True, slots=True)
 class LintedEndpoint:
-    """One endpoint to lint, and the messages of its registry.
+    """An endpoint to lint, and the messages of its registry.
 
     `is_older`: its document states a version of the specification before 1.0-rc4.
     """
@@ -143,7 +143,7 @@ def check_envelope_options(subject: LintedEndpoint) -> Iterator[Finding]:
 
 
 def check_candidates(subject: LintedEndpoint) -> Iterator[Finding]:
-    """Report message ids that occur twice (D51), and messages whose protocol or envelope can never match here."""
+    """Report message ids that occur twice (D51), and messages whose protocol or envelope excludes them here."""
     first: dict[str, str] = {}
     for xid in subject.endpoint.messages:
         name = xid.rpartition("/")[2]
@@ -170,7 +170,7 @@ def check_candidates(subject: LintedEndpoint) -> Iterator[Finding]:
 
 
 def foreign_selector(endpoint: ResolvedEndpoint, message: ResolvedMessage) -> tuple[str, str] | None:
-    """Return (`protocol` or `envelope`, its value) if it excludes a message of a group from the endpoint."""
+    """Return (`protocol` or `envelope`, value) if that value excludes a message of a group from the endpoint."""
     if message.xid.startswith(f"{endpoint.xid}/"):
         return None
     for selector in ("protocol", "envelope"):
@@ -184,7 +184,7 @@ def foreign_selector(endpoint: ResolvedEndpoint, message: ResolvedMessage) -> tu
 
 
 def check_options(subject: LintedEndpoint) -> Iterator[Finding]:
-    """Check the values of the options of a known protocol, and that they apply to the usage."""
+    """Check the values of options, and that the options apply to the usage of the endpoint."""
     options = subject.values.get("protocoloptions")
     if options is not None and not isinstance(options, dict):
         message = f"'protocoloptions' must be an object; found '{preview(options)}'"
@@ -216,8 +216,8 @@ def check_option_names(subject: LintedEndpoint) -> Iterator[Finding]:
             message = f"'{name}' is an option of MQTT 5.0 and is ignored; remove it, or set 'protocol' to 'MQTT/5.0'"
             yield Finding("mqtt-5-option", subject.option(name), message, "MQTT/5.0", name)
         elif name not in known and (meant := nearest_typo(name, known)) is not None:
-            # Reading: an endpoint may have options of its own; a name similar to a known one is an error only if the
-            # known option is missing, and its name is long or has the same letters.
+            # Reading: an endpoint may have options of its own. A name that is similar to a known one is an error only
+            # if the known option is missing, and its name is long or has the same letters.
             is_misspelt = meant not in subject.options and (len(meant) > 4 or sorted(name) == sorted(meant))
             code = "misspelt-option" if is_misspelt else "unknown-option"
             message = f"{subject.protocol} has no option '{preview(name)}'; did you mean '{meant}'?"
@@ -428,7 +428,7 @@ def _check_authorization_type(entry: dict[str, Any], pointer: str) -> Iterator[F
 
 
 def check_addressing(subject: LintedEndpoint) -> Iterator[Finding]:
-    """Check topics, subjects and filters of MQTT and NATS."""
+    """Check the topics, subjects, filters and groups of MQTT and NATS."""
     rule = ADDRESSING.get(subject.protocol)
     if rule is None:
         return
@@ -441,7 +441,7 @@ def check_addressing(subject: LintedEndpoint) -> Iterator[Finding]:
     if name in subject.options and filter_name in subject.options:
         message = f"'{name}' and '{filter_name}' are mutually exclusive; remove one"
         yield Finding("topic-and-filter", subject.option(filter_name), message)
-    takes_filter = _applies(subject, filter_name)  # otherwise the group does not apply either, which is reported
+    takes_filter = _applies(subject, filter_name)  # if not, the group does not apply either, which is reported
     if group in subject.options and filter_name not in subject.options and takes_filter:
         yield Finding(
             "group-without-filter", subject.option(group), f"'{group}' requires '{filter_name}'; add it", filter_name
@@ -485,7 +485,7 @@ ADDRESSING: Final[dict[str, tuple[str, str, str, Callable[[str, str], bool], str
 
 
 def check_kafka_roles(subject: LintedEndpoint) -> Iterator[Finding]:
-    """Check the consumer group: required for a consumer, not allowed for a subscriber."""
+    """Check the consumer group (required for a consumer, not allowed for a subscriber) and options of consumers."""
     if subject.protocol != "KAFKA":
         return
     group = subject.options.get("consumergroup")
@@ -503,7 +503,7 @@ def check_kafka_roles(subject: LintedEndpoint) -> Iterator[Finding]:
 
 
 def check_will(subject: LintedEndpoint) -> Iterator[Finding]:
-    """Check that `willmessage` is a message of a message group with the CloudEvents envelope or an MQTT protocol."""
+    """Check that `willmessage` is a message in a message group, for CloudEvents or with an MQTT protocol."""
     reference = subject.options.get("willmessage")
     if not subject.protocol.startswith("MQTT") or reference is None:
         return

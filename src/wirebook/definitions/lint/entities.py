@@ -1,6 +1,6 @@
 """Rules of the core specification for every entity: names, data types, identity, counts, Versions.
 
-Each document is checked by itself.
+Each document is checked separately.
 
 Spec: core/spec.md#attributes-and-extensions, #registry-collections, #meta-entity, #version-entity.
 """
@@ -49,7 +49,7 @@ Findings = Iterator[tuple[str, Finding]]
 
 @dataclass(frozen=True, slots=True)
 class LintedEntity:
-    """One entity of a document: its XID, place, attributes, and the definitions of the attributes that it may have."""
+    """An entity of a document: its XID, place and values, and the definitions of the attributes that it may have."""
 
     xid: str
     pointer: str
@@ -76,7 +76,7 @@ def check_entities(document: dict[str, Any]) -> Findings:
 
 
 def check_letter_case(document: dict[str, Any]) -> Findings:
-    """Check that siblings do not differ only by the case of their identifiers."""
+    """Report siblings whose identifiers differ only in case."""
     for collection in GROUP_TYPES:
         yield from _check_siblings("", document, collection)
         for key, group in _members(document, collection):
@@ -165,13 +165,13 @@ def _check_count(entity: LintedEntity, name: str, value: int) -> Iterator[Findin
 
 
 def _check_extension(entity: LintedEntity, name: str, value: Any) -> Iterator[Finding]:
-    """Check an attribute that the specifications do not define: its name, its length, and whether it is misspelt."""
+    """Check an attribute that the specifications do not define: its name, its spelling and its length."""
     choices = [
         known for known, attribute in entity.attributes.items() if known not in entity.values and fits(attribute, value)
     ]
     plain = re.sub("[^a-z0-9]", "", name.lower())
     known = plain if plain in choices else nearest_typo(plain, choices)
-    if known is None and isinstance(value, dict):  # a collection is easily written twice, once misspelt
+    if known is None and isinstance(value, dict):  # the document may have the collection twice, once misspelt
         known = nearest_typo(
             name, [known for known, attribute in entity.attributes.items() if is_collection(attribute)]
         )
@@ -211,7 +211,7 @@ def _check_deprecated(entity: LintedEntity) -> Iterator[Finding]:
 
 
 def _leads_to(address: str, entity: LintedEntity) -> bool:
-    # Reading: a document may be a part of a registry, so a relative URL need not begin at the root of the registry.
+    # Reading: a document may be a part of a registry, so a relative URL may begin below the root of the registry.
     if address.startswith("#"):
         place = unquote(address[1:]).removesuffix("$details")
         return entity.pointer.endswith(place) or entity.xid.endswith(place)

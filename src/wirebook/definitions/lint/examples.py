@@ -1,8 +1,8 @@
 """Check that the examples of a definition match it.
 
-Examples are in the extension attribute `examples` of a message, an array: a capture record (an object with `protocol`)
-or a CloudEvent is a whole message, any other value is a payload. Those in `examples` of an inline JSON Schema are
-payloads.
+Examples are in the extension attribute `examples` of a message, which is an array. A capture record (an object with
+`protocol`) or a CloudEvent is a whole message; any other value is a payload. The `examples` of an inline JSON Schema
+are payloads.
 
 Spec: docs/decisions/0066-catalogue-examples.md
 """

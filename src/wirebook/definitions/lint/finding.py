@@ -1,4 +1,4 @@
-"""A violation of a lint rule, before it becomes a problem with a file and a line."""
+"""The violation of a lint rule, before it becomes a problem with a file and a line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Finding(NamedTuple):
-    """A violated rule. `pointer` is its place in the normalised document; `expected` and `actual` are for `--json`."""
+    """A violation of a rule, at `pointer` in the normalised document. `expected` and `actual` are for `--json`."""
 
     code: str
     pointer: str

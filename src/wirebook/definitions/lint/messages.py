@@ -1,7 +1,7 @@
 """Rules for message definitions: every MUST of the specification that a document can violate, and useful warnings.
 
-There is one function for each part of the specification; each yields findings. Rules check the message's own
-attributes, or, where inheritance matters, the effective ones. `RULES` lists the functions.
+There is one function for each part of the specification; each yields findings. A rule checks the attributes that a
+message has itself, or the effective ones if inheritance matters. `RULES` lists the functions.
 
 Spec: message/spec.md; docs/catalogues.md#lint; docs/semantics.md R1-R27.
 """
@@ -43,7 +43,7 @@ SCHEMA_NAMES: Final = ("dataschema", "dataschemauri", "dataschemaxid")
 
 
 def check_message(definition: DocumentMessage, resolved: ResolvedMessage) -> Iterator[Finding]:
-    """Check one message against all rules. Aliases have no attributes of their own, so they are not checked."""
+    """Check one message against all rules. Aliases are not checked, because they have no attributes of their own."""
     if definition.xref is not None:
         return
     protocol = resolved.attributes.get("protocol")
@@ -57,7 +57,7 @@ def check_message(definition: DocumentMessage, resolved: ResolvedMessage) -> Ite
 
 
 def check_identity(subject: LintedMessage) -> Iterator[Finding]:
-    """Check the identifier; report Versions that are never matched."""
+    """Check the identifier, and report Versions that are never matched."""
     yield from check_identifier(subject.resolved.messageid, subject.at())
     if len(subject.definition.resource.get("versions") or ()) > 1:
         message = "only the default Version of the message is matched; the others have no effect"
@@ -65,7 +65,7 @@ def check_identity(subject: LintedMessage) -> Iterator[Finding]:
 
 
 def check_selectors(subject: LintedMessage) -> Iterator[Finding]:
-    """Check `envelope` and `protocol`: their form, what they require, and whether the message repeats them (R2-R4)."""
+    """Check the syntax of `envelope` and `protocol`, what they require, and that they repeat the group's (R2-R4)."""
     patterns = {"envelope": (NAME_AND_VERSION, "<NAME>/<VERSION>"), "protocol": (NAME, "<NAME> or <NAME>/<VERSION>")}
     for name, (pattern, allowed) in patterns.items():
         value = subject.own.get(name)
@@ -156,7 +156,7 @@ def _check_attribute_name(declared: Property, name: str) -> Iterator[Finding]:
 
 
 def _check_attribute_typo(declared: Property, name: str) -> Iterator[Finding]:
-    """Report an extension attribute whose name is one typing error away from a CloudEvents attribute."""
+    """Report an extension attribute whose name is probably a typo of a CloudEvents attribute."""
     if name in slots.ATTRIBUTES or name in EXTENSIONS:
         return
     if (meant := nearest_typo(name, (*slots.ATTRIBUTES, *EXTENSIONS))) is not None:
@@ -164,7 +164,7 @@ def _check_attribute_typo(declared: Property, name: str) -> Iterator[Finding]:
         yield Finding("misspelt-attribute", declared.pointer, message, meant, name)
 
 
-# The documented extensions of CloudEvents with names that are too long to be confused with other words.
+# The documented extensions of CloudEvents whose names are too long to be confused with other words.
 # Spec: https://github.com/cloudevents/spec/tree/main/cloudevents/extensions
 EXTENSIONS: Final = (
     "authclaims", "causationid", "correlationid", "dataclassification", "expirytime", "partitionkey", "recordedtime",
@@ -173,7 +173,7 @@ EXTENSIONS: Final = (
 
 
 def check_overrides(subject: LintedMessage) -> Iterator[Finding]:
-    """Check that a protocol property and the CloudEvents attribute that it carries have a common value (D24)."""
+    """Check that a protocol property and the CloudEvents attribute that it carries can have the same value (D24)."""
     if not is_cloudevents(subject.effective.get("envelope")):
         return
     protocol = subject.effective.get("protocol")
@@ -259,7 +259,7 @@ def _check_message_id(subject: LintedMessage) -> Iterator[Finding]:
 
 
 def check_envelope_options(subject: LintedMessage) -> Iterator[Finding]:
-    """Check `mode` and `format` (R31), and that no attributes are among the options (D44)."""
+    """Check `mode` and `format` (R31), and that the options contain no CloudEvents attributes (D44)."""
     yield from envelope_option_findings(subject.own.get("envelopeoptions"), subject.at("envelopeoptions"))
 
 
@@ -329,7 +329,7 @@ def is_schema_xid(reference: Any) -> bool:
 
 
 def _check_data_schema_attribute(subject: LintedMessage) -> Iterator[Finding]:
-    """Check that the `dataschema` attribute of the envelope equals the message's `dataschemauri` (R15)."""
+    """Check that the attribute `dataschema` of the envelope equals the `dataschemauri` of the message (R15)."""
     declared, uri = _value_of(subject.own, "dataschema"), subject.effective.get("dataschemauri")
     if isinstance(declared, str) and isinstance(uri, str) and declared not in (uri, f"#{uri}"):
         message = (
@@ -362,7 +362,7 @@ def check_content_type(subject: LintedMessage) -> Iterator[Finding]:
 
 
 def _check_wire_type(subject: LintedMessage) -> Iterator[Finding]:
-    """Check that the content type of a structured message is that of the event, not of its data."""
+    """Check that `datacontenttype` of a structured message is the content type of the event, not of its data."""
     options, text = subject.effective.get("envelopeoptions"), subject.own.get("datacontenttype")
     if not isinstance(options, dict) or options.get("mode") != "structured" or options.get("format") is not None:
         return
@@ -378,7 +378,7 @@ def _check_wire_type(subject: LintedMessage) -> Iterator[Finding]:
 
 
 def _content_types(subject: LintedMessage) -> Iterator[tuple[str, str]]:
-    """Yield (pointer, text) of every content type of the message; in structured mode without that of the data."""
+    """Yield (pointer, text) of every content type of the message; in structured mode, not those of the data."""
     options = subject.effective.get("envelopeoptions")
     options = options if isinstance(options, dict) else {}
     structured = options.get("mode") == "structured" or _is_event_format(subject.effective.get("datacontenttype"))
@@ -402,7 +402,7 @@ def _is_event_format(text: Any) -> bool:
 
 
 def check_properties(subject: LintedMessage) -> Iterator[Finding]:
-    """Check every property definition by itself."""
+    """Check each property definition separately."""
     for declared in subject.properties:
         yield from check_property(declared)
 

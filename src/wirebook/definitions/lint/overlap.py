@@ -1,7 +1,7 @@
-"""Whether two definitions match the same messages: all messages of one, some, or none, by their metadata.
+"""Decide whether two definitions match the same messages, by metadata: all messages of one of them, some, or none.
 
-Only the constraints are compared; no messages are generated. An undecidable case counts as "not all" and as "none", so
-that lint reports no false overlaps.
+Only constraints are compared; no messages are generated. Undecidable cases count as "not all" and as "none", so that
+lint reports no false overlaps.
 
 Spec: docs/semantics.md D1, D17-D18, D24, D48; docs/decisions/0065-overlapping-definitions.md.
 """
@@ -16,18 +16,18 @@ from wirebook.definitions.compile.definition import Constraint, Definition, Entr
 from wirebook.definitions.compile.slots import BARE, ENVELOPE, EVENT_FORMAT, REQUIRED_ATTRIBUTES, attribute_kind
 from wirebook.definitions.compile.uritemplate import PLACEHOLDER, Piece, Template, scan
 
-FIRST_STAND_IN = 0xE000  # of the private use area: characters that do not occur in catalogues
+FIRST_STAND_IN = 0xE000  # of the private use area, whose characters do not occur in catalogues
 Place = tuple[str, str]
 
 
 def place_of(constraint: Constraint) -> Place:
-    """Return section and name; the content type of the data has one place wherever it is declared."""
+    """Return (section, name). The content type of the data has the same place, wherever it is declared."""
     slot = constraint.slot
     return (ENVELOPE if slot.name == "datacontenttype" and slot.section == BARE else slot.section), slot.name
 
 
 def constraints_by_place(definition: Definition) -> dict[Place, Constraint]:
-    """Return the constraints that matching checks, by place."""
+    """Return the constraints that matching compares by default, by place."""
     return {place_of(constraint): constraint for constraint in definition.constraints if not constraint.kind.transport}
 
 
@@ -47,18 +47,18 @@ def covers(wide: Definition, narrow: Definition) -> bool:
 
 
 class PlaceholderTexts:
-    """Texts that represent the placeholders of one definition, and what the placeholders of another one match."""
+    """Texts that stand for the placeholders of one definition, and the texts that placeholders of another match."""
 
     def __init__(self, definition: Definition) -> None:
         self.stand_ins = {name: chr(FIRST_STAND_IN + n) for n, name in enumerate(definition.placeholders)}
         self.captured: dict[str, str] = {}
 
     def sample(self, text: str) -> str:
-        """Return `text` with its placeholders replaced; it represents every value of the template."""
+        """Return `text` with its placeholders replaced. The result represents every value of the template."""
         return PLACEHOLDER.sub(lambda placeholder: self.stand_ins[placeholder[1]], text)
 
     def captures(self, template: Template, text: str) -> bool:
-        """Return whether `template` matches `text`, with the same text for a name wherever it occurs."""
+        """Return whether `template` matches `text`, with the same text for each occurrence of a placeholder."""
         split = template.match(text)
         if split is None:
             return False
@@ -75,7 +75,7 @@ def _selectors_cover(wide: Definition, narrow: Definition) -> bool:
 
 
 def _is_implied(wide: Constraint, narrow: Constraint | None, names: PlaceholderTexts, is_event: bool) -> bool:
-    """Return whether every value that satisfies `narrow` (None: no constraint) also satisfies `wide`."""
+    """Return whether every message that satisfies `narrow` (None: no constraint) also satisfies `wide`."""
     slot = wide.slot
     always = is_event and slot.section == ENVELOPE and slot.name in (*REQUIRED_ATTRIBUTES, "specversion")
     if narrow is None:
@@ -93,7 +93,7 @@ def _is_implied(wide: Constraint, narrow: Constraint | None, names: PlaceholderT
 
 
 def _is_implied_by_cloudevents(constraint: Constraint, always: bool) -> bool:
-    """Return whether every CloudEvent satisfies the constraint. `always`: events always have the attribute."""
+    """Return whether every CloudEvent satisfies the constraint. `always`: every event has the attribute."""
     slot = constraint.slot
     if constraint.fixed:
         return always and slot.name == "specversion" and constraint.declared == "1.0"
@@ -112,7 +112,7 @@ def _template_implied(wide: Template, narrow: Constraint, names: PlaceholderText
 
 
 def _entries_implied(wide: Entries, narrow: Definition, names: PlaceholderTexts) -> bool:
-    """Return whether each entry is implied by an entry of the other definition, one to one if `each` (D30, D32)."""
+    """Return whether an entry of `narrow` implies each entry; one to one if they are exclusive (D30, D32)."""
     name = (wide.section, wide.name)
     available = [entry for group in narrow.entries if (group.section, group.name) == name for entry in group.entries]
     for constraint in wide.entries:
@@ -130,16 +130,16 @@ def _entries_implied(wide: Entries, narrow: Definition, names: PlaceholderTexts)
 
 
 class Overlap(NamedTuple):
-    """A slot where two definitions differ and still have a common value: its label, and one such value."""
+    """A slot in which two definitions differ but share a value: its label, and such a value."""
 
     slot: str
     text: str
 
 
 def overlap_of(one: Definition, other: Definition) -> Overlap | None:
-    """Return a slot where two definitions overlap, at least one of them by a template; None if no message matches both.
+    """Return a slot in which two definitions overlap, at least one by a template; None if no message matches both.
 
-    The result is also None if one of them uses a placeholder twice: then the slots cannot be compared one by one.
+    The result is also None if a definition uses a placeholder twice, because its slots cannot be compared one by one.
     """
     if not _selectors_overlap(one, other) or _repeats_a_name(one) or _repeats_a_name(other):
         return None
@@ -173,7 +173,7 @@ def _repeats_a_name(definition: Definition) -> bool:
 
 
 def _same_entries(one: Definition, other: Definition) -> Iterator[tuple[Constraint, Constraint]]:
-    # A message could have the header twice, once for each definition, but this does not occur in practice.
+    # A message could have a header twice, once for each definition, but this does not occur in practice.
     theirs = {(group.section, group.name): group.entries for group in other.entries}
     for group in one.entries:
         yield from zip(group.entries, theirs.get((group.section, group.name), ()), strict=False)
@@ -204,7 +204,7 @@ def shared_text(one: Template, other: Template) -> str | None:
 
 
 def _shared_segment(one: Piece, other: Piece) -> str | None:
-    """Return a text that matches both segments. If both have placeholders, only their ends must agree."""
+    """Return a text that matches both segments, or None. If both have placeholders, only their ends must agree."""
     if not one.names:
         return one.literals[0] if scan(other, one.literals[0]) is not None else None
     if not other.names:

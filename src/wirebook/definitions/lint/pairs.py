@@ -1,8 +1,8 @@
 """Find pairs of definitions that may match the same messages, without comparing all pairs.
 
-Two definitions can only match the same message if they agree wherever both have literal values. Definitions are grouped
-by their pattern, the set of places with literals, and joined on the values of the common places. The cost grows with
-the number of definitions and patterns; the number of pairs is limited.
+Two definitions can match the same message only if they agree in every place where both have literals. Definitions are
+grouped by pattern, the set of places with literals, and joined on the values of the places that two patterns share. The
+cost depends on the number of definitions and patterns; the number of pairs is limited.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Pattern = frozenset[tuple[Any, ...]]
 
 
 class DefinitionPairs:
-    """The pairs of `definitions` to compare, as indexes. `complete` becomes False if the limit was reached."""
+    """The pairs of `definitions` to compare, as indexes. `complete` becomes False if a limit is reached."""
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         self.remaining = MIN_PAIRS + PAIRS_PER_DEFINITION * len(definitions)
-        self.share = self.remaining // 4  # for one pair of patterns
+        self.share = self.remaining // 4  # limit for one pattern, or one pair of patterns
         self.complete = True
         self.literals = [_literals(definition) for definition in definitions]
         self.patterns = self._by_pattern()
@@ -68,7 +68,7 @@ class DefinitionPairs:
         return table
 
     def _by_pattern(self) -> dict[Pattern, list[int]]:
-        """Group the definitions by pattern; rare patterns are reduced to the places that most definitions have."""
+        """Group the definitions by pattern. Rare patterns are reduced to the places that most definitions have."""
         patterns = [frozenset(literals) for literals in self.literals]
         frequent = {pattern for pattern, _ in Counter(patterns).most_common(MAX_PATTERNS)}
         places = Counter(place for pattern in patterns for place in pattern)
@@ -80,7 +80,7 @@ class DefinitionPairs:
 
 
 def _literals(definition: Definition) -> Literals:
-    """Return the literal values of a definition by place: a whole value, or its segments and their number."""
+    """Return the literals of a definition by place: whole values, or segments and their number."""
     literals: Literals = {} if definition.protocol is None else {("protocol",): definition.protocol}
     for constraint in definition.constraints:
         if constraint.fixed and not constraint.kind.transport:
@@ -110,10 +110,10 @@ def _literals_of(constraint: Constraint) -> Iterator[tuple[tuple[Any, ...], Any]
 
 
 def _beginnings(place: Place, text: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Yield prefixes of a value with one segment (``order-{id}``): overlapping values have the common prefixes."""
+    """Yield prefixes of a value with one segment (``order-{id}``). Overlapping values agree in the prefixes of both."""
     yield from (((*place, "^", length), text[:length]) for length in LENGTHS if length <= len(text))
 
 
 def _is_plain(constraint: Constraint) -> bool:
-    """Return whether the constraint has a constant that can be a key: not an array or object."""
+    """Return whether the constraint has a constant that can be a key, that is, no array or object."""
     return constraint.literal is not None and not isinstance(constraint.declared, list | dict)

@@ -34,8 +34,8 @@ from wirebook.text.pointers import child
 
 # Types whose values may have placeholders (R8).
 TEXT_TYPES: Final = frozenset({"any", "string", "symbol", "ascii", "uri", "urireference", "uritemplate"})
-# The types that may be declared for a property whose type the specification defines.
 TEXT_LIKE: Final = frozenset({"string", "symbol", "ascii", "uri", "urireference", "uritemplate", "stringified integer"})
+# Maps the type that the specification defines for a property to the types that may be declared for it.
 NARROWER: Final = {
     "string": TEXT_LIKE,
     "ascii": TEXT_LIKE,
@@ -50,9 +50,9 @@ AMQP_IDS: Final = TEXT_LIKE | {"ulong", "uuid", "binary"}
 TYPED_SECTIONS: Final = (slots.ENVELOPE, slots.BARE, "properties", "header")
 URI_CHARACTERS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+\Z")
 OPERATOR: Final = re.compile(r"\{[+#./;?&=,!@|][^{}]*\}")
-# Text that looks like a placeholder, but has a name with other characters than letters, digits and underscores.
+# Text that looks like a placeholder, but whose name has characters other than letters, digits and underscores.
 MISNAMED: Final = re.compile(r"\{[A-Za-z0-9_][A-Za-z0-9_.:*-]*\}")
-# Types whose values are not JSON strings: a description, and the pattern of their JSON text.
+# Maps types whose values are not JSON strings to a description, and to the pattern of their JSON text.
 INTEGER: Final = ("an integer", re.compile(r"-?(?:0|[1-9][0-9]*)\Z"))
 JSON_TYPES: Final = {
     "integer": INTEGER,
@@ -77,9 +77,9 @@ def check_identifier(id_: str, pointer: str) -> Iterator[Finding]:
 class Property:
     """One declared property of a message, and the kind of slot that it constrains.
 
-    Shape: `fields` has ``type``, ``value``, ``required``. `bare`: a scalar was written, so `fields` has ``value`` only.
-    `plain`: the slot has a value of its own JSON type (``qos``), whereas the value of a property definition may always
-    be a string.
+    Shape: `fields` has ``type``, ``value``, ``required``. `bare`: the document has a scalar, so `fields` has only
+    ``value``. `plain`: the value must have the JSON type of the slot, such as ``qos``; the value of a property
+    definition may always be a string.
     """
 
     section: str
@@ -96,7 +96,7 @@ class Property:
 
 
 def properties_of(attributes: Mapping[str, Any], protocol: str | None, pointer: str) -> Iterator[Property]:
-    """Yield the properties that the attributes of a message declare; `protocol` is its effective protocol."""
+    """Yield the properties that the attributes of a message declare. `protocol` is its effective protocol."""
     metadata = attributes.get("envelopemetadata")
     for name, fields in (metadata if isinstance(metadata, dict) else {}).items():
         at = child(f"{pointer}/envelopemetadata", name)
@@ -148,7 +148,7 @@ def _entries(family: str, section: str, pointer: str, value: Any) -> Iterator[Pr
 
 @dataclass(frozen=True, slots=True)
 class LintedMessage:
-    """One message to lint: as written (`definition`), and with references resolved (`resolved`)."""
+    """A message to lint, as written (`definition`) and with references resolved (`resolved`)."""
 
     definition: DocumentMessage
     resolved: ResolvedMessage
@@ -161,7 +161,7 @@ class LintedMessage:
 
     @property
     def effective(self) -> dict[str, Any]:
-        """The attributes with inherited ones."""
+        """The attributes, including inherited ones."""
         return self.resolved.attributes
 
     def at(self, *tokens: object) -> str:
@@ -176,7 +176,7 @@ class LintedMessage:
 
 
 def check_property(declared: Property) -> Iterator[Finding]:
-    """Check one property by itself."""
+    """Check one property."""
     yield from _check_members(declared)
     yield from _check_description(declared)
     yield from _check_required(declared)
@@ -194,7 +194,7 @@ def check_property(declared: Property) -> Iterator[Finding]:
 
 
 def _check_members(declared: Property) -> Iterator[Finding]:
-    """Report members that a property definition does not have; they have no effect (R5)."""
+    """Report members that the specification does not define; they have no effect (R5)."""
     for name in () if declared.bare else declared.fields:
         if name in MEMBERS or (name == "name" and declared.section in NAMED_SECTIONS):
             continue
@@ -208,7 +208,7 @@ def _check_members(declared: Property) -> Iterator[Finding]:
 
 
 def effective_type(declared: Property) -> str:
-    """Return the declared type, or that of the slot if there is none."""
+    """Return the declared type; if none is declared, that of the slot."""
     declared_type = declared.fields.get("type")
     type_ = declared.kind.type if declared_type is None else type_name(declared_type) or "any"
     if type_ == "symbol" and declared.kind.type == "ascii":
@@ -237,12 +237,12 @@ def _check_specurl(declared: Property) -> Iterator[Finding]:
 
 
 def is_uri(value: Any) -> bool:
-    """Return whether a value is a URI or a relative reference; it may have placeholders."""
+    """Return whether a value is a URI or a relative reference, possibly with placeholders."""
     return isinstance(value, str) and URI_CHARACTERS.match(PLACEHOLDER.sub("x", value)) is not None
 
 
 def _check_type(declared: Property) -> Iterator[Finding]:
-    """Check that a declared type equals or narrows the type that the specification defines for the property."""
+    """Check that the declared type is allowed for the type that the specification defines for the property."""
     type_, kind = type_name(declared.fields.get("type")), declared.kind.type
     allowed = AMQP_IDS if kind == "any" and declared.name in AMQP_ID_NAMES else NARROWER.get(kind)
     if type_ is None or type_ == "any" or allowed is None or declared.section not in TYPED_SECTIONS:
@@ -263,7 +263,7 @@ def _check_value(declared: Property) -> Iterator[Finding]:
     is_template = _is_template(declared)
     if is_template and type_ in TEXT_TYPES:
         return
-    # Reading: string types have placeholders (R8); a time, and a value without a type, may have them too (D11, D15).
+    # Reading: string types may have placeholders (R8), as may timestamps and values without a type (D11, D15).
     if isinstance(value, str) and has_placeholder(value):
         effect = "the value is read as a template" if is_template else "it is read literally"
         message = (
@@ -298,7 +298,7 @@ def _not_of_type(declared: Property, allowed: str, value: Any) -> Finding:
 
 
 def _corrected(declared: Property, value: Any) -> str | None:
-    """Return the value as JSON of the property's type, if possible: ``1`` for ``"1"``, ``"200"`` for ``200``."""
+    """Return the value as JSON of the type of the property, if possible: ``1`` for ``"1"``, ``"200"`` for ``200``."""
     type_ = effective_type(declared)
     if isinstance(value, str) and type_ in JSON_TYPES:
         text = value.strip().lower()

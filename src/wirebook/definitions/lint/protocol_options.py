@@ -48,7 +48,7 @@ def check_options(subject: LintedMessage) -> Iterator[Finding]:
 
 
 def unknown_option(name: str, known: Collection[str], pointer: str, unknown: str) -> Finding:
-    """Return the finding for the unknown member `name` of the object at `pointer`; `unknown` begins the message."""
+    """Return the finding for an unknown member of the object at `pointer`. The message begins with `unknown`."""
     if (meant := nearest_typo(name, known)) is not None:
         message = f"{unknown} '{preview(name)}'; did you mean '{meant}'?"
         return Finding("misspelt-option", child(pointer, name), message, meant, name)
@@ -69,7 +69,7 @@ def _check_names(declared: Property, protocol: str) -> Iterator[Finding]:
         message = f"'{preview(declared.name)}' must be a symbol of letters, digits and underscores"
         yield Finding("bad-property-name", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
     elif has_free_names and not SYMBOL.match(declared.name):
-        # Reading: an example in the specification has hyphens, and AMQP itself allows any ASCII character.
+        # Reading: this is no error, because an example in the specification has hyphens, and AMQP allows all of ASCII.
         message = f"'{preview(declared.name)}' should have letters, digits and underscores only; it is used unchanged"
         yield Finding("name-is-no-symbol", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
 
@@ -82,7 +82,7 @@ def _check_entry_name(declared: Property) -> Iterator[Finding]:
 
 
 def _check_sections(options: dict[str, Any], protocol: str, pointer: str) -> Iterator[Finding]:
-    """Check the names in the two AMQP sections whose properties the specification defines."""
+    """Check the names in `properties` and `header` of AMQP, which the specification defines."""
     for section in ("properties", "header") if protocol == "AMQP/1.0" else ():
         members = options.get(section)
         for name in members if isinstance(members, dict) else ():
@@ -107,7 +107,7 @@ def _check_method(declared: Property) -> Iterator[Finding]:
 
 
 def _check_path(declared: Property) -> Iterator[Finding]:
-    """Check that a path has no query, which is matched separately, and no fragment, which is never sent."""
+    """Check that a path has no query (which is matched separately) and no fragment (which is never sent)."""
     value = declared.fields.get("value")
     separator = re.search(r"[?#]", re.sub(r"\{[^{}]*\}", "", value)) if isinstance(value, str) else None
     if separator is None:

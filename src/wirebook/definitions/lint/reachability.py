@@ -1,4 +1,4 @@
-"""Definitions that no message can match, and pairs of definitions that the same messages match.
+"""Find definitions that no message can match, and pairs of definitions that the same messages match.
 
 Spec: docs/semantics.md D17, D25, D32, D48, D51; docs/decisions/0065-overlapping-definitions.md.
 """
@@ -23,20 +23,20 @@ from wirebook.definitions.normalize.preview import preview
 
 TIME_CHARACTERS: Final = frozenset("0123456789-:.+TtZz ")
 NOT_IN_KAFKA: Final = re.compile(r"[^A-Za-z0-9._-]")
-MAX_PER_DEFINITION: Final = 3  # findings with one code
-MAX_PER_PLACE: Final = 500  # findings of one endpoint or group
+MAX_PER_DEFINITION: Final = 3  # findings with the same code
+MAX_PER_PLACE: Final = 500  # findings for one endpoint or group
 
 
 # -- definitions that no message can match ----------------------------------------------------------------------------
 
 
-Reason = tuple[str, Any, tuple[str, ...]]  # text, value, and the path of the attribute
+Reason = tuple[str, Any, tuple[str, ...]]  # text, actual value, and path of the attribute
 
 
 def check_matchable(
     definition: Definition, message: DocumentMessage, definitions: Mapping[str, DocumentMessage]
 ) -> Iterator[Finding]:
-    """Report why no message can match a definition; the place of a reason may be in a base message."""
+    """Report why no message can match a definition. The place of a finding may be in a base message."""
     for reason, actual, names in _reasons(definition):
         pointer = place_of_attribute(message, definitions, *names)
         yield Finding("unmatchable", pointer, f"no message can match the definition: {reason}", None, actual)
@@ -78,7 +78,7 @@ def _mode_reasons(definition: Definition) -> Iterator[Reason]:
 
 
 def _response_reasons(definition: Definition) -> Iterator[Reason]:
-    """Report a path or query of a definition that has a status, so that only responses match it."""
+    """Report a path or query of a definition with a status: only responses have a status."""
     constraints = [constraint for constraint in definition.all_constraints if constraint.fixed or constraint.required]
     if definition.protocol == "HTTP" and any(item.label == "protocoloptions.status" for item in constraints):
         for constraint in constraints:
@@ -89,7 +89,7 @@ def _response_reasons(definition: Definition) -> Iterator[Reason]:
 
 
 def _is_wire_type(definition: Definition, constraint: Constraint) -> bool:
-    """Return whether a constraint is on the content type of the message, not of the data of its event."""
+    """Return whether a constraint applies to the content type of the message, not of the data of its event."""
     if constraint.slot.name in ("wire-content-type", slots.EVENT_FORMAT):
         return True
     family = slots.family(definition.protocol or "")
@@ -107,7 +107,7 @@ def _names_of(constraint: Constraint) -> tuple[str, ...]:
 
 
 def _value_reasons(constraint: Constraint, text: str) -> Iterator[str]:
-    """Report a string that no path, subject, topic or timestamp can match."""
+    """Yield why no path, subject, topic or timestamp can match a value."""
     label, literals = constraint.label, PLACEHOLDER.sub("", text)
     if label == "protocoloptions.path" and not text.startswith(("/", "*", "http:", "https:")):
         yield f"the path '{preview(text)}' has no leading slash; write '/{preview(text)}'"
@@ -129,7 +129,8 @@ def check_pairs(definitions: Sequence[Definition], place: str) -> Iterator[tuple
 
     `place`: the endpoint or group in which all of the definitions are candidates.
 
-    Cost: near-linear in the number of definitions; at most `MAX_PER_DEFINITION` pairs of each are reported.
+    Cost: near-linear in the number of definitions. For each definition, at most `MAX_PER_DEFINITION` findings with the
+    same code are reported.
     """
     pairs, reported = DefinitionPairs(definitions), Counter[tuple[str, str]]()
     for one, other in pairs:
@@ -169,7 +170,7 @@ def _mutual(first: Definition, second: Definition) -> tuple[str, Finding] | None
 
 
 def _one_sided(narrow: Definition, wide: Definition) -> tuple[str, Finding] | None:
-    """Compare definitions if `wide` matches every message of `narrow`, which is fine if `narrow` is more specific."""
+    """Return a finding if `wide`, which matches every message of `narrow`, is at least as specific; else None."""
     if weight_of(wide) > weight_of(narrow):
         text = "every message that matches the first also matches the second, which is more specific and always chosen"
         return _finding("shadowed", narrow, wide, text)
@@ -191,7 +192,7 @@ SCHEMA_NAMES: Final = ("dataschemaformat", "dataschema", "dataschemauri", "datas
 
 
 def distinction(one: Definition, other: Definition) -> str:
-    """Describe what distinguishes two definitions that the same messages match, and what to change."""
+    """Describe what distinguishes two definitions that match the same messages, and what to change."""
     schemas = [[definition.attributes.get(name) for name in SCHEMA_NAMES] for definition in (one, other)]
     if schemas[0] != schemas[1] and (one.has_schema or other.has_schema):
         inferred = " or ".join(_different_suggestions(one, other))
@@ -203,7 +204,7 @@ def distinction(one: Definition, other: Definition) -> str:
 
 
 def _different_suggestions(one: Definition, other: Definition) -> Iterator[str]:
-    """Describe the attributes whose suggested values differ: they select a definition (D12, D13)."""
+    """Describe the attributes whose inferred values differ, because they affect the rank (D12, D13)."""
     first, second = (
         {constraint.slot.name: constraint.declared for constraint in definition.soft} for definition in (one, other)
     )
@@ -213,7 +214,7 @@ def _different_suggestions(one: Definition, other: Definition) -> Iterator[str]:
 
 
 def _transport_differences(one: Definition, other: Definition) -> str:
-    """Describe differences that matching ignores, as intermediaries may change these values (D28)."""
+    """Describe differences that matching ignores, because intermediaries may change these values (D28)."""
     first, second = (
         {
             constraint.label: constraint.declared
@@ -244,7 +245,7 @@ def _advice(one: Definition, other: Definition) -> str:
 
 
 def _optional_constraints(definition: Definition) -> tuple[Any, ...]:
-    """Return the constraints on values that a message need not have; they add to its rank (D48)."""
+    """Return the constraints on values that a message need not have, but that add to the rank (D48)."""
     typed = sorted(constraint.label for constraint in definition.all_constraints if constraint.typed)
     formats = (constraint for constraint in definition.constraints if constraint.slot.name == slots.EVENT_FORMAT)
     optional = (*definition.soft, *formats)

@@ -1,4 +1,4 @@
-"""Lint a registry: the problems found while loading, and every rule of the specifications.
+"""Lint a registry: report the problems found while loading it, and check every rule of the specifications.
 
     for problem in lint(load_registry("catalogue.json")): ...
 
@@ -60,7 +60,7 @@ def lint(registry: LoadedRegistry) -> tuple[Problem, ...]:
 
 
 def _place(pointer: str, document: dict[str, Any]) -> str:
-    """Return where an attribute of the default Version is written: in the Version, or in the Resource (D46)."""
+    """Return the place of an attribute of the default Version, which is in the Version or in the Resource (D46)."""
     version = IN_VERSION.match(pointer)
     missing = object()
     if version is None or resolve(document, pointer, missing) is not missing:
@@ -73,16 +73,16 @@ IN_VERSION: Final = re.compile(r"(?P<resource>(?:/[^/]+){4})/versions/[^/]+(?P<a
 
 
 def _merge_by_place(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield one problem for each code and place, which names the other definitions that have it (by inheritance)."""
+    """Merge the problems with the same code and place, which occur by inheritance; name the other definitions."""
     places: dict[tuple[str, str | None, str | None, int | None], list[Problem]] = {}
-    for problem in problems:  # a member that occurs more than twice has one pointer and several lines
+    for problem in problems:  # a member that occurs several times has one pointer and several lines
         places.setdefault((problem.code, problem.file, problem.pointer, problem.line), []).append(problem)
     for first, *others in places.values():
         yield first.at(message=f"{first.message}{_others(first, others)}") if others else first
 
 
 def _others(first: Problem, others: Sequence[Problem]) -> str:
-    """Return what to add to a message: `` (also: 'X', 'Y' and 3 more)``, or the other messages for the same place."""
+    """Return the text to append to a message: `` (also: 'X', 'Y' and 3 more)``, or the other messages for the place."""
     names = [other.actual if other.code in PAIRS else other.xid for other in others]
     distinct = list(dict.fromkeys(str(name) for name in names if name not in (None, first.xid)))
     if not distinct:
@@ -96,7 +96,7 @@ MAX_NAMED: Final = 3
 PAIRS: Final = ("alike", "shadowed", "always-ambiguous", "overlapping-templates")
 
 
-# Problems that follow from an attribute that could not be read, and that attribute: they are not reported.
+# Maps problems to the attribute of which they are mere consequences if it cannot be read; they are then dropped.
 CONSEQUENCES: Final = {
     "missing-envelope": "envelope",
     "missing-protocol": "protocol",
@@ -108,7 +108,7 @@ CONSEQUENCES: Final = {
 
 
 def _without_consequences(problems: Collection[Problem]) -> Iterator[Problem]:
-    """Drop the problems that follow from an attribute that could not be read."""
+    """Drop the problems that are consequences of an attribute that cannot be read."""
     unread = {
         (problem.file, problem.pointer) for problem in problems if problem.code in ("wrong-shape", "bad-attribute")
     }
@@ -130,7 +130,7 @@ def _problem(finding: Finding, xid: str) -> Problem:
     )
 
 
-# Rules whose message gets the allowed values appended.
+# Codes of findings whose messages end with the allowed values.
 WITH_ALLOWED_VALUES: Final = frozenset({
     "bad-address", "bad-envelope", "bad-event-format", "bad-header-name", "bad-identifier", "bad-label",
     "bad-media-type", "bad-member-name", "bad-mode", "bad-option", "bad-protocol", "bad-schema-format",
@@ -149,7 +149,7 @@ def _message_of(finding: Finding) -> str:
 
 
 def _entity_problems(registry: LoadedRegistry) -> Iterator[Problem]:
-    """Check the entities of each document by themselves."""
+    """Yield the problems of the entities of each document."""
     for origin, document in zip(registry.origins, registry.documents, strict=True):
         for xid, finding in check_entities(document):
             yield origin.trace(_problem(finding, xid))
@@ -160,7 +160,7 @@ def _sort_key(problem: Problem) -> tuple[str, int, int, int, str]:
 
 
 def _findings(registry: LoadedRegistry) -> Iterator[tuple[str, Iterable[Finding]]]:
-    """Yield (XID, findings) of every group, schema, message and endpoint."""
+    """Yield (XID, findings) for every group, schema, message and endpoint."""
     document = registry.document
     messages = {message.xid: message for message in document_messages(document, Log())}
     index = WatchedIndex(document)
@@ -194,7 +194,7 @@ def _findings(registry: LoadedRegistry) -> Iterator[tuple[str, Iterable[Finding]
 
 
 def _check_emptiness(registry: LoadedRegistry) -> Iterator[tuple[str, Finding]]:
-    """Report a catalogue without definitions, unless they are only linked or misspelt, which is reported already."""
+    """Report a catalogue without definitions, unless a linked collection or a wrong type is already reported."""
     groups = registry.document.get("schemagroups", {}).values()
     reported = {"collection-elsewhere", "wrong-shape"} & {problem.code for problem in registry.problems}
     if not (registry.messages or registry.endpoints or reported or any(group.get("schemas") for group in groups)):
@@ -233,7 +233,7 @@ def _schema_of(definition: Definition, index: SchemaIndex) -> CompiledSchema | N
 
 
 def check_group(key: str, group: dict[str, Any]) -> Iterator[Finding]:
-    """Check the identifier of a message group, and the form of its envelope and protocol."""
+    """Check the identifier of a message group, and the syntax of its envelope and protocol."""
     pointer = f"/messagegroups/{key.replace('~', '~0').replace('/', '~1')}"
     yield from check_identifier(key, pointer)
     for name, pattern, allowed in (
@@ -250,7 +250,7 @@ def check_group(key: str, group: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _candidate_sets(registry: LoadedRegistry) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (XID, messages) of each endpoint and of each group without an endpoint; a message must fit only one."""
+    """Yield (XID, definitions) of each endpoint, and of each group without one; a message should match only one."""
     seen: set[tuple[str, ...]] = set()
     for xid, endpoint in registry.endpoints.items():
         members = tuple(
@@ -267,12 +267,12 @@ def _candidate_sets(registry: LoadedRegistry) -> Iterator[tuple[str, tuple[str, 
 
 
 def _distinct(members: list[Definition]) -> list[Definition]:
-    """Return one of each set of definitions with equal constraints; the others are reported as `alike`."""
+    """Return one definition of each set with equal constraints. The others are reported as `alike`."""
     return list({constraints_text(dict(member.attributes)): member for member in reversed(members)}.values())[::-1]
 
 
 def _check_alike(members: list[Definition]) -> Iterator[tuple[str, list[Finding]]]:
-    """Report definitions that constrain the metadata of messages, or only of binary messages, equally."""
+    """Report definitions with equal constraints on the metadata of all messages, or of binary messages."""
     first: dict[str, Definition] = {}
     for member in members:
         other = first.setdefault(constraints_text(_without_format(member)), member)
@@ -285,7 +285,7 @@ def _check_alike(members: list[Definition]) -> Iterator[tuple[str, list[Finding]
 
 
 def _without_format(member: Definition) -> dict[str, Any]:
-    """Return the attributes of a definition, without the event format if it matches binary messages, which lack it."""
+    """Return the attributes of a definition. Unless its mode is structured, omit the format: binary messages have none."""
     attributes = dict(member.attributes)
     options = attributes.get("envelopeoptions")
     if isinstance(options, dict) and member.mode != "structured":
@@ -304,7 +304,7 @@ CONSTRAINING: Final = (
 
 
 def constraints_text(attributes: dict[str, Any]) -> str:
-    """Serialise the constraints of a definition on metadata, with numbered placeholders, for comparison."""
+    """Serialise the metadata constraints of a definition for comparison. Placeholders are replaced by numbers."""
     constraints = {name: _constraints(attributes[name]) for name in CONSTRAINING if name in attributes}
     numbers: dict[str, int] = {}
     text = json.dumps(constraints, sort_keys=True, ensure_ascii=False)

@@ -66,7 +66,7 @@ def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], poin
 def _check_document(
     version: dict[str, Any], schema: dict[str, Any], group: dict[str, Any], pointer: str
 ) -> Iterator[Finding]:
-    """Check the format and content of one Version, which may inherit the format of its schema and group."""
+    """Check the format and content of a Version, which may inherit the format of its schema or group."""
     yield from _check_format(version, pointer)
     own, group_format = version.get("format"), group.get("format")
     if isinstance(own, str) and isinstance(group_format, str) and own.casefold() != group_format.casefold():
@@ -90,7 +90,7 @@ def _check_format(entity: dict[str, Any], pointer: str) -> Iterator[Finding]:
 
 
 def _check_content(format_: str, content: Any, pointer: str) -> Iterator[Finding]:
-    """Check the JSON type of a schema, and that the version that it states agrees with its format."""
+    """Check the JSON type of a schema, and that the version stated in it agrees with its format."""
     format_parts = parse_format(format_)
     if format_parts.family not in FAMILIES.values():
         return
@@ -107,7 +107,7 @@ def _check_content(format_: str, content: Any, pointer: str) -> Iterator[Finding
 
 
 def _expected_type(family: str, content: Any) -> str | None:
-    """Describe the JSON type that a schema must have; None if `content` has it. A JSON schema may also be a string."""
+    """Describe the JSON type that a schema must have; None if `content` has it. Any schema may be a string."""
     if family in TEXTS:
         return None if isinstance(content, str) else "a string"
     if family == AVRO:
@@ -116,7 +116,7 @@ def _expected_type(family: str, content: Any) -> str | None:
 
 
 def _stated_version(family: str, content: Any) -> str | None:
-    """Return the version that a schema states: ``draft-2020-12`` by `$schema`, ``3`` by `syntax`."""
+    """Return the version that a schema states: ``draft-2020-12`` in `$schema`, or ``3`` in `syntax`."""
     if family == JSON_SCHEMA and isinstance(content, dict):
         draft = DRAFT.match(str(content.get("$schema")))
         return draft[1].replace("/", "-") if draft else None
@@ -127,7 +127,10 @@ def _stated_version(family: str, content: Any) -> str | None:
 
 
 def check_aliases(document: dict[str, Any]) -> Iterator[tuple[str, Finding]]:
-    """Check that the target of an alias is a schema of this registry, not an alias; yield (XID, finding)."""
+    """Check that an alias refers to a schema of this registry that is not an alias; yield (XID, finding).
+
+    Members that an alias must not have are reported, too.
+    """
     for group, members in (document.get("schemagroups") or {}).items():
         for name, schema in (members.get("schemas") or {}).items():
             reference = (schema.get("meta") or {}).get("xref")
@@ -174,7 +177,7 @@ def check_references(definition: DocumentMessage, document: dict[str, Any]) -> I
 
 
 def _is_schema(reference: str, document: dict[str, Any]) -> bool:
-    """Return whether a path is that of a schema or of a Version; ``:Name`` may follow the id (D45)."""
+    """Return whether a schema or Version with this path exists; ``:Name`` may follow the id (D45)."""
     parts = reference.split("#", 1)[0].split("/")
     if len(parts) < 5 or parts[1] != "schemagroups" or parts[3] != "schemas":
         return False
@@ -189,7 +192,7 @@ def _is_schema(reference: str, document: dict[str, Any]) -> bool:
 
 
 def _known(name: str, members: dict[str, Any]) -> str | None:
-    """Return the longest prefix of `name`, cut at colons, that is a member."""
+    """Return `name`, or its longest prefix before a colon, that is a member; else None."""
     while name not in members:
         name, colon, _ = name.rpartition(":")
         if not colon:
@@ -199,7 +202,7 @@ def _known(name: str, members: dict[str, Any]) -> str | None:
 
 def check_use(definition: DocumentMessage, resolved: ResolvedMessage, index: WatchedIndex) -> Iterator[Finding]:
     """Check the format and schema of a message, and that its payloads can be decoded."""
-    for name in SCHEMA_NAMES[1:]:  # counts as use, even if the message has other problems
+    for name in SCHEMA_NAMES[1:]:  # record the use, even if the message has other problems
         if isinstance(reference := definition.attributes.get(name), str):
             index.documents.follow(reference)
     source = next((name for name in SCHEMA_NAMES if definition.attributes.get(name) is not None), None)
@@ -232,7 +235,7 @@ def _use_finding(problem: Problem, source: str, definition: DocumentMessage, *, 
 
 
 def _is_reported_elsewhere(references: dict[str, Any], index: WatchedIndex) -> bool:
-    """Return whether the referenced schema does not compile, which is reported at the schema."""
+    """Return whether a referenced document does not compile, which is reported at the schema."""
     if "dataschema" in references:
         return False
     targets = (index.documents.follow(reference) for reference in references.values() if isinstance(reference, str))
@@ -248,7 +251,7 @@ def _unusable(problem: Problem, pointer: str, *, wrong: bool) -> Finding:
 
 
 class WatchedIndex(SchemaIndex):
-    """A schema index that records whether a schema that does not compile is wrong, or refers to missing documents."""
+    """A schema index that distinguishes schemas that are wrong from those that refer to missing documents."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         super().__init__(document)
@@ -263,7 +266,7 @@ class WatchedIndex(SchemaIndex):
         return compiled
 
     def compile_error(self, document: SchemaDocument) -> Unsupported | None:
-        """Return the error if the whole document does not compile, or None."""
+        """Return the error if a document does not compile as a whole, or None."""
         if document.content is None:
             return None
         compiled = self._compile_document(None, document, None)
@@ -273,7 +276,7 @@ class WatchedIndex(SchemaIndex):
 
     def is_wrong(self, compiled: Unsupported) -> bool:
         """Return whether a schema is itself wrong, rather than unsupported or dependent on missing documents."""
-        # Reading: the name of an Avro type is not a URL, so a type that the catalogue does not have is an error.
+        # Reading: the name of an Avro type is not a URL, so a type that is not in the catalogue is an error.
         refers_to_missing = id(compiled) in self._with_missing and parse_format(compiled.format).family != AVRO
         codes = {problem.code for problem in compiled.problems}
         engine = any(NOT_COMPILED_HERE in problem.message for problem in compiled.problems)
@@ -284,14 +287,14 @@ NOT_COMPILED_HERE: Final = 'is not a "regex"'  # ECMA-262 may allow the expressi
 
 
 def _is_of_a_part(problem: Problem) -> bool:
-    """Return whether a document compiles if a part or format is named, or if it is imported by others."""
+    """Return whether a document only lacks the name of a part or format, or is meant to be imported by others."""
     return problem.code in ("unnamed-type", "unsupported-format") or "defines no " in problem.message
 
 
 def check_compiling(index: WatchedIndex, document: dict[str, Any], reported: set[str]) -> Iterator[tuple[str, Finding]]:
     """Report schema Versions that do not compile, except at the pointers in `reported`; yield (XID, finding)."""
     documents = index.documents.by_xid
-    # A Resource has the document of its default Version, which messages compile by the XID of the Resource.
+    # A Resource has the document of its default Version; messages compile it with the XID of the Resource.
     names = {id(documents[xid].content): xid for xid in sorted(documents, key=lambda xid: -xid.count("/"))}
     for xid, schema_document in documents.items():
         name = names.pop(id(schema_document.content), None)
@@ -306,7 +309,7 @@ def check_compiling(index: WatchedIndex, document: dict[str, Any], reported: set
 def _check_targets(
     definition: DocumentMessage, format_: str, references: dict[str, Any], documents: Documents
 ) -> Iterator[Finding]:
-    """Check that the two references of a message agree, and that the formats agree."""
+    """Check that both references of a message refer to the same schema, and that the formats agree."""
     targets: dict[str, SchemaDocument] = {}
     for name in ("dataschemauri", "dataschemaxid"):
         reference = references.get(name)
@@ -359,7 +362,7 @@ def _check_agreement(
     xid, uri = targets.get("dataschemaxid"), targets.get("dataschemauri")
     if xid is None or "dataschemauri" not in references:
         return
-    elsewhere = uri is None and bool(xid.addresses)  # a document without URLs cannot be compared
+    elsewhere = uri is None and bool(xid.addresses)  # without URLs, a document cannot be compared
     if elsewhere or (uri is not None and uri.content is not xid.content and uri.content != xid.content):
         message = f"'dataschemaxid' is '{xid.xid}', but 'dataschemauri' refers to another schema; remove one"
         pointer = f"{definition.pointer}/dataschemauri"
@@ -370,7 +373,7 @@ def _check_agreement(
 
 
 class UsedDocuments(Documents):
-    """Documents that record which schemas are used, by messages and by other schemas."""
+    """Documents that record which schemas messages and other schemas use."""
 
     def __init__(self, registry: dict[str, Any]) -> None:
         super().__init__(registry)
@@ -409,7 +412,7 @@ def unused_schemas(documents: UsedDocuments) -> Iterator[tuple[str, Finding]]:
 
 
 def _avro_names(documents: UsedDocuments) -> set[str]:
-    """Return the Avro schemas whose type another schema uses by name; such names do not refer to a document."""
+    """Return the Avro schemas whose type another schema uses by name, which is no reference to a document."""
     texts: dict[str, set[str]] = {}
     own: dict[str, str] = {}
     for xid, document in documents.by_xid.items():
@@ -426,7 +429,7 @@ def _avro_names(documents: UsedDocuments) -> set[str]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Yield every string in a JSON value, except names of members."""
+    """Yield every string in a JSON value, except the names of members."""
     pending = [value]
     while pending:
         current = pending.pop()
