@@ -285,7 +285,7 @@ def _check_alike(members: list[Definition]) -> Iterator[tuple[str, list[Finding]
 
 
 def _without_format(member: Definition) -> dict[str, Any]:
-    """Return the attributes of a definition. Unless its mode is structured, omit the format: binary messages have none."""
+    """Return the attributes of a definition; omit the event format if it may match binary messages, which have none."""
     attributes = dict(member.attributes)
     options = attributes.get("envelopeoptions")
     if isinstance(options, dict) and member.mode != "structured":
