@@ -98,7 +98,7 @@ def missing_names(names: Iterable[str], context: Mapping[str, str]) -> list[str]
 
 
 def application_value(value: Any) -> Any:
-    """Convert a datetime with an offset to `Timestamp`, and a UUID to `Uuid`, which are strings; else the value."""
+    """Convert a datetime with an offset, or a UUID, to `Timestamp` or `Uuid`; return other values unchanged."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         return Timestamp(value.isoformat().replace("+00:00", "Z"))
     return Uuid(value) if isinstance(value, UUID) else value

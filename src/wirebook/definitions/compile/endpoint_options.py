@@ -31,7 +31,7 @@ OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "NATS": (*COMMON, "subject", "subjectfilter", "queuegroup"),
 }  # fmt: skip
-# Renamed options whose meaning differs slightly. Lint reports that, too (docs/catalogues.md#dialects).
+# Renamed options whose meaning differs slightly, which is reported (docs/catalogues.md#dialects).
 CHANGED: Final[dict[str, dict[str, str]]] = {"MQTT/5.0": {"cleansession": "cleanstart"}}
 # The option before 1.0-rc3, which had one name for both directions, and the filter that subscribers have since.
 FILTERS: Final[dict[str, tuple[str, str]]] = {

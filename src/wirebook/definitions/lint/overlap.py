@@ -112,7 +112,7 @@ def _template_implied(wide: Template, narrow: Constraint, names: PlaceholderText
 
 
 def _entries_implied(wide: Entries, narrow: Definition, names: PlaceholderTexts) -> bool:
-    """Return whether an entry of `narrow` implies each entry; one to one if they are exclusive (D30, D32)."""
+    """Return whether an entry of `narrow` implies each entry of `wide`, one to one if exclusive (D30, D32)."""
     name = (wide.section, wide.name)
     available = [entry for group in narrow.entries if (group.section, group.name) == name for entry in group.entries]
     for constraint in wide.entries:

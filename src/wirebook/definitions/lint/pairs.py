@@ -110,7 +110,7 @@ def _literals_of(constraint: Constraint) -> Iterator[tuple[tuple[Any, ...], Any]
 
 
 def _beginnings(place: Place, text: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Yield prefixes of a value with one segment (``order-{id}``). Overlapping values agree in the prefixes of both."""
+    """Yield prefixes of a value with one segment (``order-{id}``); overlapping values agree in those of both."""
     yield from (((*place, "^", length), text[:length]) for length in LENGTHS if length <= len(text))
 
 

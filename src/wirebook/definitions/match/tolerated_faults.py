@@ -1,4 +1,4 @@
-"""Decide which malformed CloudEvents are matched all the same, because only attribute values are wrong.
+"""Decide which malformed CloudEvents are matched nevertheless, because only attribute values are wrong.
 
 An attribute with a value that CloudEvents does not allow makes its message malformed, with three exceptions. If the
 closest definition declares the attribute and reports the value, the message is unexpected. A definition that declares a

@@ -53,7 +53,7 @@ def _document_message(
     xref = (resource.get("meta") or {}).get("xref")
     if versions and xref is None:
         default = default_version(resource, versions, pointer, xid, log)
-        # Reading: if a document has an attribute in both, that of the default Version overrides that of the Resource.
+        # Reading: an attribute of the default Version overrides the same attribute of its Resource, if both exist.
         own = {name: value for name, value in resource.items() if name not in RESOURCE_ONLY}
         pointer, attributes = child(f"{pointer}/versions", default), own | dict(versions[default])
     return DocumentMessage(xid, pointer, container, group, attributes, None if xref is None else str(xref), resource)

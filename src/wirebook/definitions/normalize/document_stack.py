@@ -58,7 +58,8 @@ class DocumentStack:
             if name == members:
                 first[members] = dict(first.get(members) or {})
                 self._add_members(index, f"{pointer}/{members}", first[members], value or {}, log)
-            # Reading: the parts of a group need not repeat its attributes; only different values are an error.
+            # Reading: documents that contain parts of a group need not repeat its attributes; only different values are
+            # an error.
             elif name not in BOOKKEEPING and name in first and first[name] != value:
                 self._report_difference(pointer, child(pointer, name), log, first[name], value)
             else:

@@ -12,7 +12,8 @@ from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.names import protocol_family
 from wirebook.text.pointers import child
 
-# Identifiers, and attributes that servers maintain. They are neither inherited from a base nor part of an alias (D36).
+# Attributes that a definition neither inherits from a base nor takes from an alias target: identifiers, attributes that
+# servers maintain, `deprecated`, and `basemessage`, which an alias does take from its target (D36).
 OWN_ONLY: Final = frozenset({
     "messageid", "versionid", "self", "shortself", "xid", "epoch", "isdefault", "createdat", "modifiedat", "ancestor",
     "ancestorid", "meta", "metaurl", "versions", "versionsurl", "versionscount", "deprecated", "basemessage",
