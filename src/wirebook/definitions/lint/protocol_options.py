@@ -69,8 +69,8 @@ def _check_names(declared: Property, protocol: str) -> Iterator[Finding]:
         message = f"'{preview(declared.name)}' must be a symbol of letters, digits and underscores"
         yield Finding("bad-property-name", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
     elif has_free_names and not SYMBOL.match(declared.name):
-        # Reading: other ASCII characters are not an error. An example in the specification has hyphens, and AMQP itself
-        # allows any ASCII character.
+        # Reading: other ASCII characters in AMQP property names are not an error. An example in the specification has
+        # hyphens, and AMQP itself allows any ASCII character.
         message = f"'{preview(declared.name)}' should have letters, digits and underscores only; it is used unchanged"
         yield Finding("name-is-no-symbol", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
 
