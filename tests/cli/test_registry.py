@@ -6,6 +6,8 @@ Spec: core/spec.md#readonly-attribute
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,17 @@ def test_missing_database_is_not_created(tmp_path: Path, capsys: pytest.CaptureF
     assert run(["registry", "readonly", XID, "on", "--db", f"sqlite:///{tmp_path / 'typo.db'}"]) == 2
     assert "the file does not exist" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_database_without_a_registry_stays_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE other (a)")
+    for arguments in (["readonly", XID, "on"], ["capabilities"], ["capabilities", "--reset"]):
+        assert run(["registry", *arguments, "--db", f"sqlite:///{path}"]) == 2
+        assert "it has no registry" in capsys.readouterr().err
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("other",)]
 
 
 def test_database_in_use_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

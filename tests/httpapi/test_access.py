@@ -200,6 +200,20 @@ def test_forwarded_header_of_the_nearest_proxy_counts(registry: Client) -> None:
         assert web.send("GET", "/", peer="10.0.0.1", forwarded=bad).status_code == 400
 
 
+def test_last_of_several_forwarded_headers_counts(registry: Client) -> None:
+    """A proxy may add a header of its own after that of the client instead of extending it."""
+    web = Web(registry, trusted_proxies=(ip_network("10.0.0.0/8"),))
+    own = [("x-forwarded-host", "front.example"), ("x-forwarded-proto", "https"), ("x-forwarded-prefix", "/reg")]
+    forged = [
+        (name, {"x-forwarded-prefix": "/evil", "x-forwarded-proto": "http"}.get(name, "evil.example"))
+        for name, _ in own
+    ]
+    reply = web.send_lines("GET", "/", forged + own, peer="10.0.0.1")
+    assert reply.json()["self"] == "https://front.example/reg/"
+    lines = [("forwarded", "host=evil.example;proto=http"), ("forwarded", "host=front.example;proto=https")]
+    assert web.send_lines("GET", "/", lines, peer="10.0.0.1").json()["self"] == "https://front.example/"
+
+
 @pytest.mark.parametrize("prefix", ["//evil.example", "/a b", "javascript:", '/a"b', "/<x>"])
 def test_forwarded_prefix_that_is_not_a_path_is_ignored(registry: Client, prefix: str) -> None:
     web = Web(registry, trusted_proxies=(ip_network("10.0.0.0/8"),))

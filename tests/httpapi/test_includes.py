@@ -49,6 +49,8 @@ class _Handler(BaseHTTPRequestHandler):
         document = self.server.documents.get(self.path, (404, {}, b""))
         if self.path == "/slow":
             self.server.gate.wait(30)
+        if self.path.startswith("/late"):
+            time.sleep(0.8)
         status, headers, body = document if isinstance(document, tuple) else (200, {}, json.dumps(document).encode())
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
@@ -272,6 +274,12 @@ def test_failing_include_is_rejected(client: Client, web: Web) -> None:
     started = time.monotonic()
     assert "it cannot be fetched" in refused(client, including(f"{web.base}/slow"))
     assert time.monotonic() - started < 10
+
+
+def test_redirects_count_for_the_time_limit(client: Client, web: Web) -> None:
+    for number in range(4):
+        web.documents[f"/late{number}"] = (302, {"Location": f"/late{number + 1}"}, b"")
+    assert "fetching it takes longer than 2 s" in refused(client, including(f"{web.base}/late0"))
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ class App:
             method,
             path,
             first_headers,
-            [value for name, value in headers if name == "host"],
+            headers,
             scope["scheme"],
             _peer(scope),
             authority_of(scope),

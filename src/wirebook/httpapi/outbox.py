@@ -137,7 +137,7 @@ class EventSender:
         content = json.dumps(event, ensure_ascii=False).encode()
         try:
             with client.stream("POST", self._url, content=content, headers=STRUCTURED) as response:
-                for number, _ in enumerate(response.iter_raw(4096)):  # a connection is reused only if it is read
+                for number, _ in enumerate(response.iter_raw(4096), 1):  # a connection is reused only if it is read
                     if number == RESPONSE_CHUNKS:
                         break
         except httpx.HTTPError as error:

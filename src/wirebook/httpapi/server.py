@@ -55,7 +55,7 @@ def open_service(
 ) -> Iterator[Service]:
     """Provide the service of a database, in which a registry is created if there is none.
 
-    `must_exist`: a missing SQLite file is an error.
+    `must_exist`: a database without a registry is an error.
 
     Raises: as `serve`, except address-in-use
     """

@@ -36,6 +36,8 @@ from wirebook.storage.streaming import TooSlow, driver_errors, is_lock_timeout, 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 VERSIONS: Final = sorted(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").glob("[0-9]*.py"))
 HEAD: Final = VERSIONS[-1]
+VERSION_TABLE: Final = "alembic_version"
+"""A table of all versions, from the first migration on."""
 LOCK: Final = 0x77697265
 """The PostgreSQL advisory lock for creating and migrating a database."""
 
@@ -296,7 +298,7 @@ def open_database(
     """Open the database at `url` and migrate it to this version.
 
     `readers` is the number of connections that the pool keeps open, `wait` the seconds to wait for a connection and, on
-    PostgreSQL, for locks. A SQLite file is created unless it `must_exist`.
+    PostgreSQL, for locks. If the registry `must_exist`, a database without one is an error.
 
     Raises: bad-database (unsupported, missing, unreachable, or newer than the program), database-in-use
     """
@@ -317,6 +319,8 @@ def open_database(
     else:
         raise _bad_database(parsed.render_as_string(), "it must start with sqlite:/// or postgresql://")
     try:
+        if must_exist and not _has_tables(database):
+            raise _bad_database(parsed.render_as_string(), "it has no registry")
         migrate(database)
     except (SQLAlchemyError, *OUTAGES) as error:
         database.close()
@@ -391,6 +395,12 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 # -- migrations ---------------------------------------------------------------------------------------------------
 
 
+def _has_tables(database: Database) -> bool:
+    """Whether a version of Wirebook has created its tables. Raises: SQLAlchemyError"""
+    with database.engine.connect() as connection:
+        return inspect(connection).has_table(VERSION_TABLE)
+
+
 def migrate(database: Database) -> None:
     """Migrate the tables to this version, under a lock, because several servers may start at once.
 
@@ -401,7 +411,7 @@ def migrate(database: Database) -> None:
             raise _bad_database(
                 database.engine.url.render_as_string(), f"its encoding is {encoding}; it must be {ENCODING}"
             )
-        has_version = inspect(connection).has_table("alembic_version")  # from the first migration on
+        has_version = inspect(connection).has_table(VERSION_TABLE)
         query = text("SELECT version_num FROM alembic_version")
         current = connection.execute(query).scalar() if has_version else None
         if current == HEAD:

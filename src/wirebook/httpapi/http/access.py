@@ -23,6 +23,7 @@ from wirebook.problems import Problem
 from wirebook.problems.xregistry import Refused, refused
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+FORWARDED_HEADERS: Final = ("forwarded", "x-forwarded-host", "x-forwarded-prefix", "x-forwarded-proto")
 FORWARDED_PAIR: Final = re.compile(r'(?:^|[;,])\s*(for|host|proto)=(?:"([^"]*)"|([^;,\s]*))', re.IGNORECASE)
 FORWARDED_PREFIX: Final = re.compile(r"(/[\w.~\-]+)*")
 
@@ -31,15 +32,15 @@ FORWARDED_PREFIX: Final = re.compile(r"(/[\w.~\-]+)*")
 class Caller:
     """The part of a request that access depends on.
 
-    Shape: `headers` has the first header of each name, in lower case; `hosts` has all Host headers; `authority` is the
-    host and port of a request target in absolute form; `peer` is the IP address. `is_probe`: the request checks the
+    Shape: `headers` has the first header of each name, in lower case; `lines` has all headers; `authority` is the host
+    and port of a request target in absolute form; `peer` is the IP address. `is_probe`: the request checks the
     health of the server, so its host is not checked.
     """
 
     method: str
     path: str
     headers: Mapping[str, str]
-    hosts: Sequence[str]
+    lines: Sequence[tuple[str, str]]
     scheme: str = "http"
     peer: str | None = None
     authority: str | None = None
@@ -65,12 +66,13 @@ class AccessPolicy:
 
     def base_of(self, caller: Caller) -> str:
         """Return the URL of the Registry for a caller, without a trailing slash. Raises: bad_host"""
-        if len(caller.hosts) > 1:
+        hosts = [value for name, value in caller.lines if name == "host"]
+        if len(hosts) > 1:
             raise Refused(Problem("bad_host", "The request has more than one Host header.", xid=caller.path))
-        host = caller.authority if caller.authority is not None else "".join(caller.hosts)
+        host = caller.authority if caller.authority is not None else "".join(hosts)
         scheme, prefix = caller.scheme, self.prefix
         if self._is_proxy(caller.peer):
-            scheme, host, prefix = _forwarded(caller.headers, scheme, host, prefix)
+            scheme, host, prefix = _forwarded(caller.lines, scheme, host, prefix)
         if not caller.is_probe:
             self._check_host(scheme, host, caller.path)
         return self.base_url.rstrip("/") if self.base_url else f"{scheme}://{host}{prefix}"
@@ -137,22 +139,20 @@ class AccessPolicy:
         return any(address in network for network in self.trusted_proxies)
 
 
-def _forwarded(headers: Mapping[str, str], scheme: str, host: str, prefix: str) -> tuple[str, str, str]:
-    """Return scheme, host and prefix as the nearest proxy received them, from Forwarded or else from X-Forwarded-*."""
-    if forwarded := headers.get("forwarded"):
-        last = forwarded.rpartition(",")[2]
-        pairs = {name.lower(): quoted or bare for name, quoted, bare in FORWARDED_PAIR.findall(last)}
+def _forwarded(lines: Sequence[tuple[str, str]], scheme: str, host: str, prefix: str) -> tuple[str, str, str]:
+    """Return scheme, host and prefix as the nearest proxy received them, from Forwarded or else from X-Forwarded-*.
+
+    The nearest proxy has added the last item of the last header of a name.
+    """
+    last = {name: value.rpartition(",")[2].strip() for name, value in lines if name in FORWARDED_HEADERS}
+    if forwarded := last.get("forwarded"):
+        pairs = {name.lower(): quoted or bare for name, quoted, bare in FORWARDED_PAIR.findall(forwarded)}
         return _known_scheme(pairs.get("proto"), scheme), pairs.get("host", host), prefix
-    outer_prefix = headers.get("x-forwarded-prefix", "").rstrip("/")
+    outer_prefix = last.get("x-forwarded-prefix", "").rstrip("/")
     if not FORWARDED_PREFIX.fullmatch(outer_prefix):
         outer_prefix = ""
-    scheme = _known_scheme(_last(headers.get("x-forwarded-proto")), scheme)
-    return scheme, _last(headers.get("x-forwarded-host")) or host, outer_prefix + prefix
-
-
-def _last(text: str | None) -> str:
-    """Return the last item of a list header, which the nearest proxy added."""
-    return (text or "").rpartition(",")[2].strip()
+    scheme = _known_scheme(last.get("x-forwarded-proto"), scheme)
+    return scheme, last.get("x-forwarded-host") or host, outer_prefix + prefix
 
 
 def _known_scheme(text: str | None, default: str) -> str:

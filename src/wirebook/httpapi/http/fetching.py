@@ -75,6 +75,7 @@ class IncludeFetcher:
             for _ in range(MAX_REDIRECTS + 1):
                 self._check_allowed(address)
                 with client.stream("GET", address) as response:
+                    self._check_time(deadline)
                     if response.is_redirect:
                         address = urljoin(address, response.headers.get("location", ""))
                     elif response.status_code == OK:
@@ -99,9 +100,13 @@ class IncludeFetcher:
             body += chunk
             if len(body) > self.max_bytes:
                 raise ValueError(f"it is larger than {self.max_bytes} bytes")
-            if time.monotonic() > deadline:
-                raise ValueError(f"fetching it takes longer than {self.seconds:g} s")
+            self._check_time(deadline)
         return bytes(body)
+
+    def _check_time(self, deadline: float) -> None:
+        """Raises: ValueError"""
+        if time.monotonic() > deadline:
+            raise ValueError(f"fetching it takes longer than {self.seconds:g} s")
 
 
 class FetchedIncludes:
