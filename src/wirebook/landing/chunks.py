@@ -42,7 +42,7 @@ class Chunk:
 
     Shape: `file_type` is ``capture``, ``events`` or ``parquet``. `lines` has the raw records as bytes, without line
     ends and blank lines; for Parquet it is None, and `batch` has the rows. `numbers` are line (or row) numbers, from 1.
-    A chunk with a `problem` stands for one dead letter: `lines` has its raw record, if there is one, and the problem
+    A chunk with a `problem` represents one dead letter: `lines` has its raw record, if there is one, and the problem
     has its line number.
     """
 
@@ -67,7 +67,7 @@ class Chunk:
         return 0 if self.batch is None else int(self.batch.nbytes)
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Chunk:
-        """The chunk with only the records that the mask selects."""
+        """A chunk with only the records that the mask selects. A chunk with a problem is returned unchanged."""
         if self.problem is not None or self.numbers is None or chosen.all():
             return self
         indices = pa.array(np.flatnonzero(chosen), pa.int64())

@@ -34,7 +34,7 @@ MAX_DOUBLINGS: Final = 16
 
 
 def is_transient(error: WirebookError) -> bool:
-    """Whether a retry may succeed. It cannot if a store rejects the credentials or the request."""
+    """Whether a retry may succeed. It cannot if a store rejects the request, for example for its credentials."""
     return all(problem.code in TRANSIENT_CODES and not is_refusal(problem) for problem in error.problems)
 
 
@@ -78,7 +78,7 @@ def follow(
     one pass has succeeded, failures are raised instead.
 
     Cost: a pass without new messages lists the source and reads the size and modification time of each file.
-    Raises: WirebookError (as `wirebook.landing.land`)
+    Raises: WirebookError, as `wirebook.landing.land`
     """
     total, target, scans = Report(), Target(job.to), dict[str, Scan]()
     catalog = live.catalog

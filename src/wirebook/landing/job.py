@@ -85,15 +85,15 @@ def land(
         report = land("captures/", "orders.xreg.json", "tables/", table_format="delta")
         print(report.landed, report.dead_lettered)
 
-    Both can be URLs of an object store. `catalog` is a `Catalog`, the sources of one as for `Catalog.load`, or the
-    result of `load_catalogue`. Its match options apply; options other than ``confluent_prefix`` make landing slow,
-    because messages are then matched one by one. The `runner` runs the tasks, by default in processes on this machine.
-    The `options` are those of `LandOptions`.
+    `source` and `to` can be URLs of an object store or of HDFS. `catalog` is a `Catalog`, sources as for
+    `Catalog.load`, or the result of `load_catalogue`. Its match options apply; options other than ``confluent_prefix``
+    make landing slow, because messages are then matched one by one. The `runner` runs the tasks, by default in
+    processes on this machine. The `options` are those of `LandOptions`.
 
-    Raises: WirebookError (unknown-endpoint, unreadable-file, unsupported-store, format-differs, missing-extra,
-    iceberg-catalog-differs, iceberg-catalog-failed, target-locked, unwritable-target, not-conserved, worker-failed, and
-    the codes of `Catalog.load`). Files that have changed or could not be read to the end do not raise; they are
-    problems of the report.
+    Raises: WirebookError (unknown-endpoint, bad-setting, table-settings, unreadable-file, unsupported-store,
+    store-failed, format-differs, missing-extra, iceberg-catalog-differs, iceberg-catalog-failed, target-locked,
+    unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`); TypeError for an unknown option.
+    Files that have changed or could not be read to the end do not raise; they are problems of the report.
     """
     check_options(options, LandOptions)
     catalogue = _catalogue_for(catalog, options.get("endpoint"))
@@ -115,12 +115,13 @@ def replay(
         report = replay("tables/", "corrected.xreg.json", codes=["payload-invalid"])
 
     `codes` selects the dead letters that have one of these problem codes. `definitions` (XIDs) selects those that have
-    one of these as their definition or as a near miss. If both are given, both must apply; by default, all dead letters
-    are tried. `catalog` and `runner` are as for `land`, and the `options` are those of `RunOptions`. In the report,
-    `read` counts the dead letters that were tried, and `dead_lettered` those that still do not land.
+    one of these as their definition or as a near miss. If both are specified, both must apply; by default, all dead
+    letters are tried. `catalog` and `runner` are as for `land`, and the `options` are those of `RunOptions`. In the
+    report, `read` counts the dead letters that were tried, and `dead_lettered` those that still do not land.
 
-    Raises: WirebookError (no-target, unknown-code, unknown-endpoint, format-differs, missing-extra, target-locked,
-    unwritable-target, not-conserved, worker-failed, and the codes of `Catalog.load`).
+    Raises: WirebookError (no-target, unknown-code, unknown-endpoint, table-settings, unsupported-store, store-failed,
+    format-differs, missing-extra, target-locked, unwritable-target, not-conserved, worker-failed, and the codes of
+    `Catalog.load`); TypeError for an unknown option.
     """
     check_options(options, RunOptions)
     catalogue = _catalogue_for(catalog, options.get("endpoint"))
@@ -239,6 +240,6 @@ def catalogue_of(catalog: Catalog) -> Catalogue:
 
 
 def name_and_epoch(document: Mapping[str, Any]) -> tuple[str | None, int | None]:
-    """The name and the epoch of a catalogue's document; each is None if the document does not have it."""
+    """The name (or registry ID) and the epoch of a catalogue document; None for one that it does not have."""
     name, epoch = document.get("name") or document.get("registryid"), document.get("epoch")
     return name if isinstance(name, str) else None, epoch if isinstance(epoch, int) else None

@@ -2,7 +2,8 @@
 
 Maintenance takes no lock and can run during landing, because both change tables in transactions. Files younger than the
 retention are never deleted, so the files of a batch that is being written are kept. No file is deleted while a batch
-older than the retention is unfinished: the next run adds its files to the tables, or reads dead letters again.
+older than the retention is unfinished, because the next run adds the files of this batch to the tables, or reads dead
+letters again.
 
 Spec: docs/how-to/maintain.md
 """
@@ -64,8 +65,8 @@ def maintain(folder: AnyPath, options: UpkeepOptions, tables: Collection[str] = 
 
 
 def _tables(target: Target) -> list[TableSummary]:
-    """The tables in which rows have landed, those without a definition last. Reads only the records of the target,
-    because a table may be damaged."""
+    """The tables in which rows have landed, those without a definition last. Reads only the records of the target, as
+    the tables themselves may be damaged."""
     entries, history = target.tables(), target.history()
     names = {name for name, rows in history.rows.items() if rows} | ({STAGED} if history.staged else set())
     return [TableSummary(name, entries[name].xid if name in entries else None, ()) for name in in_order(names)]

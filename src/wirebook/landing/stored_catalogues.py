@@ -1,5 +1,6 @@
-"""Stores large catalogues, loaded and compiled, in the user's cache. The next run with the same files reads the stored
-catalogue in a fraction of the time that loading and compiling take.
+"""Stores large catalogues, loaded and compiled, in the user's cache.
+
+The next run with the same files reads the stored catalogue in a fraction of the time that loading and compiling take.
 
 The key of an entry is a digest of the files, the match options, the endpoint, and the program itself. An entry contains
 pickled definitions. Unpickling can run code, as importing a compiled Python module does, so entries that another user
@@ -40,7 +41,7 @@ __all__ = ["StoredCatalogue", "key_of", "store", "stored"]
 SETTING: Final = "WIREBOOK_CATALOGUE_CACHE"
 OFF: Final = "off"
 SMALLEST: Final = 200_000
-"""The minimum size of a stored catalogue, in bytes: smaller ones are loaded and compiled in less than 0.1 s."""
+"""The minimum size of the files of a stored catalogue, in bytes. Smaller ones load and compile in less than 0.1 s."""
 MAX_ENTRIES: Final = 16
 """The maximum number of entries; the least recently used are deleted. 10,000 definitions take 1.2 MB."""
 LIBRARIES: Final = ("numpy",)
@@ -50,9 +51,9 @@ LIBRARIES: Final = ("numpy",)
 class StoredCatalogue(msgspec.Struct):
     """An entry: the parts of a catalogue that a run needs.
 
-    Shape: `document` is the compressed JSON of the catalogue. `xids` are the definitions that have tables.
-    `descriptions` maps XIDs to descriptions, and `owners` maps the XIDs of definitions that belong to exactly one
-    endpoint to this endpoint. `prepared` is the result of `prepared_engine` for `endpoint`.
+    Shape: `document` is the zlib-compressed JSON of the catalogue. `xids` are the definitions that have tables.
+    `descriptions` maps XIDs to descriptions. `owners` maps each definition that belongs to exactly one endpoint to this
+    endpoint. `prepared` is the result of `prepared_engine` for `endpoint`.
     """
 
     fingerprint: str
@@ -91,7 +92,7 @@ class StoredCatalogue(msgspec.Struct):
         )
 
     def restored(self, options: MatchOptions) -> Catalogue:
-        """The catalogue of the entry. For another endpoint than `endpoint`, tasks compile it themselves."""
+        """The catalogue of the entry. For endpoints other than `endpoint`, tasks compile it themselves."""
         return Catalogue(
             fingerprint=self.fingerprint,
             document=zlib.decompress(self.document),
@@ -109,8 +110,8 @@ class StoredCatalogue(msgspec.Struct):
 
 
 def key_of(sources: Sequence[CatalogSource], options: MatchOptions, endpoint: str | None) -> str | None:
-    """The key of the entry for a run with these sources. None if they are not cached: the cache is off, or the
-    catalogue is small or not in files.
+    """The key of the entry for a run with these sources. None if they are not cached, because the cache is off, or the
+    catalogue is small or is not in files.
 
     Cost: reads the files.
     """
@@ -154,7 +155,7 @@ def store(key: str, catalogue: Catalogue, endpoint: str | None) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_own(folder):
             return
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:  # only its owner can write it
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:  # its mode is 0600
             file.write(msgspec.msgpack.encode(entry))
         os.replace(file.name, folder / key)
         by_use = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
@@ -176,7 +177,7 @@ def _is_own(path: Path) -> bool:
 def _files(sources: Sequence[CatalogSource]) -> Iterator[Path]:
     """The files of sources, in the order of loading.
 
-    Raises: ValueError if a source is no file or folder
+    Raises: ValueError if a source is not a path
     """
     for source in sources:
         if not isinstance(source, str | os.PathLike) or is_url(os.fspath(source)) or source == "-":

@@ -1,1 +1,1 @@
-"""The report of a run: statistics and the HTML page."""
+"""Reports about targets: statistics of their batches as an HTML page, and the rows of their tables."""

@@ -1,5 +1,7 @@
-"""Statistics of the columns of a table: how often fields are set and their range, from Parquet footers alone; and the
-distinct values of placeholders, from their columns.
+"""Statistics of the columns of a table.
+
+The number of values and the range of each field are from Parquet footers alone. The distinct values of placeholders are
+from their columns.
 
 Spec: docs/land.md#the-report; docs/decisions/0063
 """
@@ -34,9 +36,9 @@ REPEATED = {"list": "", "element": "[]", "key_value": "", "key": "[key]", "value
 class FieldStatistics:
     """A field of the payload: the path of one Parquet column.
 
-    Shape: `filled` counts values that are not null; None if a file does not tell. `lowest` and `highest` come from the
-    footers; None without values, or if a file has no bounds. `repeated`: the field is in a list or map, and may have
-    more values than there are rows.
+    Shape: `filled` counts values that are not null; None if a file has no null counts. `lowest` and `highest` are the
+    bounds in the footers; None if no footer has bounds. `bounded` is False if some values may be outside them.
+    `repeated`: the field is in a list or map, and can have more values than there are rows.
     """
 
     path: str
@@ -66,8 +68,8 @@ class FieldStatistics:
 
 @dataclass(slots=True)
 class PlaceholderStatistics:
-    """A placeholder: its values with their counts in the first `rows` rows. `many`: there are more distinct values than
-    are counted."""
+    """A placeholder: its values with their counts in the first `rows` rows. `many`: it has more than `MAX_VALUES`
+    distinct values, so counting stopped."""
 
     name: str
     rows: int = 0
@@ -96,7 +98,8 @@ class PlaceholderStatistics:
 class TableStatistics:
     """A table of a run.
 
-    Units: `size` is the size of its own files in bytes; `staged` of the rows are in the staging table.
+    Units: `size` is the size of its own files in bytes; `staged` is the number of its rows in the staging table, which
+    `rows` includes.
     Shape: `gone` counts files that are missing or unreadable. `fields` holds at most 200 fields; `more_fields` are the
     paths of the others. `first` and `last` are receive times; `times` has those of the row groups.
     """
@@ -118,7 +121,7 @@ class TableStatistics:
 def table_statistics(name: str, definition: str | None, files: Sequence[Location]) -> TableStatistics:
     """The statistics of the files of one table.
 
-    Cost: every footer, and the placeholder columns of at most two million rows.
+    Cost: reads every footer, and the placeholder columns of about two million rows.
     """
     statistics = TableStatistics(name, definition)
     for file in files:
@@ -139,8 +142,7 @@ def add_staged(
 ) -> None:
     """Add the staged rows of tables. `files` are those of the staging table, `schemas` the columns of the tables.
 
-    Cost: reads some columns of the files once, and writes the rows of each table to memory as a Parquet file. They are
-    few.
+    Cost: reads some columns of the files once, and writes the (few) rows of each table to a Parquet file in memory.
     """
     columns = {"_received", *chain.from_iterable(payload_columns(schema.names) for schema in schemas.values())}
     for file in files if schemas else ():

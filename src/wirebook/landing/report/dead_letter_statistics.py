@@ -34,7 +34,7 @@ Reason = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A dead letter with a certain reason. `raw`: the first bytes of its record."""
+    """An example of a dead letter with a certain reason. `raw` has the first bytes of its record."""
 
     file: str
     line: int
@@ -54,9 +54,10 @@ class Example:
 class DeadLetterStatistics:
     """The dead letters of a run.
 
-    Shape: `outcomes` by (definition, outcome); without a definition the closest one counts, "" if there is none.
-    `reasons` counts dead letters by (code, slot); `others` counts those with reasons beyond the first ten thousand.
-    `codes` counts dead letters by code, and `times` has the receive times of the row groups.
+    Shape: `gone` counts files that are missing or unreadable. `outcomes` counts by (definition, outcome); a dead letter
+    without a definition counts for the closest one, or for "" if there is none. `reasons` counts dead letters by (code,
+    slot), for the first ten thousand reasons; `others` counts further reasons. `codes` counts dead letters by code.
+    `times` has the receive times of the row groups.
     """
 
     rows: int = 0
@@ -73,7 +74,7 @@ class DeadLetterStatistics:
 
 
 def dead_letter_statistics(files: Sequence[Location]) -> DeadLetterStatistics:
-    """The statistics of some files of dead letters. Files that are missing or unreadable are only counted."""
+    """The statistics of files of dead letters. Files that are missing or unreadable are skipped and counted."""
     statistics = DeadLetterStatistics()
     candidates: dict[Reason, list[tuple[Location, int, Example]]] = {}
     for file in files:

@@ -1,9 +1,9 @@
-"""The report of a run as one HTML page, and where it is stored.
+"""Writes the report of a run as one HTML page.
 
-    DIR/_wirebook/reports/<first>-<last>.html     by the batch numbers of the run
+    DIR/_wirebook/reports/<first>-<last>.html     by the numbers of the batches
 
-The page needs no script, no network and no other file. Jinja2 escapes all texts, and `visible` makes characters visible
-that would change how a text is displayed, so that values of messages are only text.
+The page needs no script, no network and no other file. Values of messages are displayed as plain text: Jinja2 escapes
+them, and `visible` shows characters that are not printable as escapes.
 
 Spec: docs/land.md#the-report; docs/decisions/0063
 """
@@ -38,7 +38,7 @@ CHART_WIDTH, CHART_HEIGHT = 900, 160
 
 
 def write_report(folder: AnyPath, batches: Collection[int] | None = None, to: Path | None = None) -> Location:
-    """Write the report of some batches, or of all, and return its path.
+    """Write the report of these batches, or of all, to the file `to` or into the target; return its path.
 
     Raises: WirebookError (``no-target``, ``unknown-batch``, ``unwritable-target``).
     """
@@ -56,7 +56,7 @@ def write_report(folder: AnyPath, batches: Collection[int] | None = None, to: Pa
 
 
 def html_report(statistics: RunStatistics, name: str) -> str:
-    """The page. Tables, fields, reasons, examples and texts are limited, and the page counts those left out."""
+    """The HTML page. Tables, fields, reasons, examples and texts are limited; the page says how many are left out."""
     return (
         _environment()
         .get_template("report.html.jinja")
@@ -125,7 +125,7 @@ def _summary(statistics: RunStatistics) -> str:
 
 
 def _figures(statistics: RunStatistics) -> Iterator[tuple[int, str]]:
-    """The figures at the top with their nouns; those that are 0 are left out, except `landed`."""
+    """The figures at the top of the page, with labels. Figures that are 0 are left out, except `landed`."""
     for value, singular, plural in (
         (statistics.read, "message read", "messages read"),
         (statistics.landed, "landed", "landed"),
@@ -160,7 +160,7 @@ def _definitions(statistics: RunStatistics) -> list[tuple[str, Counter[str]]]:
 
 
 def _tables(statistics: RunStatistics) -> Iterator[tuple[TableStatistics, list[FieldStatistics]]]:
-    """Each table with the fields that the page shows; their number is limited over all tables."""
+    """Each table with the fields that the page shows. The total number of fields is limited."""
     left = MAX_FIELD_ROWS
     for table in statistics.tables:
         fields = list(table.fields.values())[:left]
@@ -170,7 +170,7 @@ def _tables(statistics: RunStatistics) -> Iterator[tuple[TableStatistics, list[F
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """The bars of a timeline: one for each interval, dead letters on top of what landed.
+    """A bar chart of a timeline. Each interval has a bar for landed messages, and one for dead letters on top of it.
 
     Shape: `bars` are (class, x, y, width, height). `top` is the number of messages at the upper edge.
     """
@@ -183,7 +183,7 @@ class Chart:
 
 
 def _chart(timeline: Timeline) -> Chart:
-    """The chart of a timeline. A count that is not 0 is at least a pixel high."""
+    """The chart of a timeline. The bar of a count that is not 0 is at least one pixel high."""
     top = _round_up(max(landed + dead for _, landed, dead in timeline.intervals()))
     bars = []
     pitch = CHART_WIDTH / len(timeline)
@@ -205,7 +205,7 @@ def _chart(timeline: Timeline) -> Chart:
 
 
 def _round_up(count: int) -> int:
-    """The next number with one digit that is not zero, or 1.5, 2.5 and the like of it."""
+    """The smallest round number that is at least `count`: a multiple of half its power of ten, such as 150 for 123."""
     unit: int = 10 ** max(len(str(count)) - 1, 0)
     return next(top for half in range(2, 21) if (top := -(-half * unit // 2)) >= count)
 
@@ -234,13 +234,13 @@ def _plain_text(value: Any) -> str:
 
 
 def _moment(moment: datetime) -> str:
-    """A time in UTC without parts that are zero."""
+    """A time in UTC, without seconds and fractions that are zero."""
     text = moment.isoformat(sep=" ", timespec="microseconds").removesuffix("+00:00").removesuffix("000")
     return f"{text.removesuffix('.000').removesuffix(':00')} UTC"
 
 
 def _duration(seconds: float) -> str:
-    """A duration in the largest unit that leaves no more than one decimal digit to read."""
+    """A duration in the largest unit in which it is at least 1, rounded to one decimal digit."""
     for unit, length in (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)):
         if seconds >= length:
             number = round(seconds / length, 1)
@@ -249,7 +249,7 @@ def _duration(seconds: float) -> str:
 
 
 def _share(count: int, total: int) -> str:
-    """A percentage that is 0 or 100 only if it is exact."""
+    """A percentage, which is 0 or 100 only if that is exact."""
     if not total or count in (0, total):
         return "100 %" if count else "0 %"
     return f"{min(max(100 * count / total, 0.01), 99.99):.2f} %"

@@ -18,7 +18,7 @@ IN_JSON: Final = frozenset({"payload-invalid", "placeholder-conflict", "unknown-
 
 
 def format_expected(code: str, expected: str) -> str:
-    """What a problem expected: the value itself, or the rule of a schema in a few words."""
+    """Format the expected value of a problem: the value itself, or a short description of a schema rule."""
     value = _value(code, expected)
     if isinstance(value, list):
         return f"one of {_listed(value)}"
@@ -30,7 +30,7 @@ def format_expected(code: str, expected: str) -> str:
 
 
 def format_actual(code: str, actual: str) -> str:
-    """What the message had instead: the value itself, or a list of names."""
+    """Format the actual value of a problem: the value itself, or a list of names."""
     value = _value(code, actual)
     return _listed(value) if isinstance(value, list) and all(isinstance(item, str) for item in value) else actual
 
@@ -56,7 +56,7 @@ def _text(value: Any) -> str:
 
 
 def _value(code: str, text: str) -> Any:
-    """The object or array that the text holds; else the text."""
+    """The object or array that the text contains; the text itself if it contains neither."""
     if code not in IN_JSON or not text.startswith(("{", "[")):
         return text
     try:

@@ -1,4 +1,4 @@
-"""The statistics of a run, or of some batches, from a finished target folder: manifests, footers and a few columns.
+"""Computes the statistics of a run, or of some batches, from the manifests, footers and a few columns of a target.
 
 Spec: docs/land.md#the-report; docs/decisions/0063
 """
@@ -30,14 +30,15 @@ MANY_STAGED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class RunStatistics:
-    """What some batches did.
+    """The statistics of some batches.
 
-    Shape: `read` and `empty` are those of the manifests, without replays, which read dead letters. `resolved` counts
-    dead letters that a replay landed, and `repeated` events that had landed before; over all batches, `read` equals
-    `landed` plus `repeated` plus the unresolved dead letters.
-    `sources` counts source files. `tables` are the largest tables, at most a hundred; `rows` has those of all by name.
-    `started`, `ended` and `seconds` are when the first batch started, when the last one was committed, and the sum of
-    the durations; None if an earlier version of Wirebook wrote the batches. `late` and `by_endpoint` as in `Manifest`.
+    Shape: `read` is the sum over the manifests, without replays, which read dead letters; `empty` and `late` are sums
+    over all manifests. `resolved` counts dead letters that a replay landed; `repeated` counts events that had landed
+    before. Over all batches of a target, `read` equals `landed` plus `repeated` plus the unresolved dead letters.
+    `sources` counts source files. `tables` are the largest tables, at most a hundred; `rows` maps all tables to their
+    numbers of rows. `started` is when the first batch started, `ended` when the last one was committed, and `seconds`
+    the sum of the durations; they are None if an earlier version of Wirebook wrote all batches. `by_endpoint` counts
+    landed messages by endpoint, as in `Manifest`.
     """
 
     batches: tuple[int, ...]
@@ -70,9 +71,9 @@ def committed_batches(folder: AnyPath) -> set[int]:
 
 
 def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> RunStatistics:
-    """The statistics of some batches, or of all.
+    """The statistics of these batches, or of all.
 
-    Cost: the footers of their files, and the columns of placeholders and reasons.
+    Cost: reads the footers of their files, and the columns of placeholders and of dead letters.
     Raises: WirebookError (``no-target``, ``unknown-batch``, ``broken-target``).
     """
     target = Target(location_of(folder))
@@ -118,8 +119,8 @@ def run_statistics(folder: AnyPath, batches: Collection[int] | None = None) -> R
 
 
 def _described(rows: Mapping[str, int], staged: Mapping[str, int]) -> list[str]:
-    """The tables with the most rows. Of many staged rows, only those of the largest tables are read, which can be
-    anywhere in the files."""
+    """The names of the tables with the most rows. If there are many staged rows, only the largest tables among those
+    with staged rows are included, because these rows can be anywhere in the files of the staging table."""
     by_size = sorted(rows, key=lambda name: (-rows[name], name))
     if sum(staged.values()) > MANY_STAGED:
         left_out = {*[name for name in by_size if name in staged][MAX_STAGED_TABLES:]}

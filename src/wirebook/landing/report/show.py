@@ -1,4 +1,4 @@
-"""The tables of a target folder and their first rows, without Spark: reads footers and a few row groups."""
+"""Lists the tables of a target and reads their rows, without Spark."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ __all__ = ["TableSummary", "find_table", "first_rows", "in_order", "pieces_of", 
 class TableSummary:
     """One table.
 
-    Shape: `definition` is None for the tables in `NO_DEFINITION`. `schema` is None for the schema of the files; older
-    files may lack columns. `day` is the partition. `staged` of the rows are in `staged_files`, the files of the staging
-    table. `problem` is why the list of its files, or its staged rows, cannot be read.
+    Shape: `definition` is None for the tables in `NO_DEFINITION`. `schema` is None if the files define it; older files
+    may lack columns. `day` is the partition. `staged` is the number of its rows in `staged_files`, the files of the
+    staging table. `problem` is set if the list of its files, or its staged rows, cannot be read.
     """
 
     name: str
@@ -57,7 +57,7 @@ class TableSummary:
             return sum(counts) + self.staged
 
     def check_rows(self) -> None:
-        """Read what `rows` reads. Raises: unreadable-table"""
+        """Check that the footers can be read (see `rows`). Raises: unreadable-table"""
         _ = self.rows
 
     def check(self) -> None:
@@ -78,7 +78,7 @@ def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSumma
     """The tables of a target folder by name, those without a definition last.
 
     Staged rows count for their tables. The staging table itself is included only with `with_staging`, or if it cannot
-    be read. A table that cannot be read has a `problem`.
+    be read. A table that cannot be read has a `problem`. Tables without files are left out.
 
     Cost: lists the files of every table, and reads one column of the staging table.
     Raises: no-target, missing-extra
@@ -107,7 +107,7 @@ def tables_in(folder: AnyPath, *, with_staging: bool = False) -> list[TableSumma
 
 
 def in_order(names: Collection[str]) -> list[str]:
-    """The names of tables in the order in which they are listed: those without a definition last."""
+    """The names of tables, sorted; those without a definition are last."""
     last = {name: number for number, name in enumerate(NO_DEFINITION, 1)}
     return sorted(names, key=lambda name: (last.get(name, 0), name))
 
@@ -145,7 +145,7 @@ def find_table(tables: Iterable[TableSummary], name: str) -> TableSummary:
 
 
 def first_rows(table: TableSummary, count: int) -> pa.Table:
-    """The first rows of a table, staged ones first, then oldest batch first.
+    """The first rows of a table: staged rows first, then those of its files, in the order of batches.
 
     Raises: unreadable-table
     """
@@ -161,7 +161,7 @@ def first_rows(table: TableSummary, count: int) -> pa.Table:
 
 
 def pieces_of(table: TableSummary, size: int = 1 << 16) -> Iterator[pa.Table]:
-    """The rows of a table in pieces, staged ones first, each piece with the columns of its file.
+    """The rows of a table in pieces of at most `size` rows, staged rows first. Each piece has the columns of its file.
 
     Raises: unreadable-table
     """

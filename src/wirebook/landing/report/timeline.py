@@ -1,6 +1,7 @@
-"""Messages over time: how many landed, and how many became dead letters, per interval of their receive times.
+"""Counts messages over time: how many landed and how many became dead letters, by intervals of their receive times.
 
-Row groups whose bounds lie in one interval are counted by their footers; of others, the column of times is read.
+A row group whose bounds lie in one interval is counted from its footer. Of other row groups, the column of times is
+read.
 
 Spec: docs/land.md#the-report; docs/decisions/0063
 """
@@ -25,7 +26,7 @@ __all__ = ["GroupTimes", "Timeline", "group_times", "timeline"]
 
 MAX_INTERVALS: Final = 60
 MAX_ROWS: Final = 20_000_000
-"""Times that are read at most; the rows beyond are not in the timeline."""
+"""Maximum number of times that are read. Row groups beyond it are not in the timeline."""
 MICROSECOND: Final = timedelta(microseconds=1)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAY: Final = 86_400
@@ -35,9 +36,9 @@ STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 1
 
 @dataclass(frozen=True, slots=True)
 class GroupTimes:
-    """The receive times of a row group: the bounds of `rows` times that are not null.
+    """The receive times of a row group: their bounds, and `rows`, the number of times that are not null.
 
-    Shape: `source` is the file with the number of the group and the name of the column, or the times themselves.
+    Shape: `source` is (file, number of the row group, name of the column), or the times themselves.
     """
 
     first: datetime
@@ -50,7 +51,8 @@ class GroupTimes:
 class Timeline:
     """Messages by interval. The first interval begins at `start`; `landed` and `dead` have a count for each.
 
-    `missing` counts messages that are in no interval: without a receive time, or in tables that the report leaves out.
+    `missing` counts messages that are in no interval: those without a receive time, those of tables that the report
+    leaves out, and those of row groups whose times were not read (`MAX_ROWS`, or the file is missing).
     """
 
     start: datetime
@@ -64,14 +66,14 @@ class Timeline:
         return len(self.landed)
 
     def intervals(self) -> Iterator[tuple[datetime, int, int]]:
-        """The start of each interval, and its messages that landed and that did not."""
+        """Yield the start of each interval, and its numbers of landed messages and of dead letters."""
         for number, (landed, dead) in enumerate(zip(self.landed, self.dead, strict=True)):
             yield self.start + number * self.step, landed, dead
 
 
 def group_times(metadata: pq.FileMetaData, file: Location | pa.Table, column: str) -> Iterator[GroupTimes]:
-    """The times of each row group that has bounds; none without the column. `file` is the file, or its rows if it is in
-    memory."""
+    """Yield the times of each row group whose footer has bounds; nothing if the column is missing. `file` is the file,
+    or its rows if they are in memory."""
     names = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
     if column not in names:
         return
@@ -87,9 +89,10 @@ def group_times(metadata: pq.FileMetaData, file: Location | pa.Table, column: st
 
 
 def timeline(landed: Sequence[GroupTimes], dead: Sequence[GroupTimes], messages: int) -> Timeline | None:
-    """The timeline of row groups of tables and of dead letters; `messages` is the number of all messages.
+    """The timeline of row groups of tables and of dead letters; None without row groups. `messages` is the number of
+    all messages.
 
-    None without times. Cost: reads the times of row groups that span several intervals.
+    Cost: reads the times of row groups that span several intervals.
     """
     groups = [*landed, *dead]
     if not groups:
@@ -114,8 +117,7 @@ def timeline(landed: Sequence[GroupTimes], dead: Sequence[GroupTimes], messages:
 
 
 def _step(span: timedelta) -> timedelta:
-    """The shortest length of at most sixty intervals that cover a span of time, wherever it begins; a second for a
-    moment."""
+    """The shortest interval of which sixty cover a span, wherever it begins; a second for a span of length 0."""
     if not span:
         return timedelta(seconds=1)
     seconds = span / timedelta(seconds=1) / (MAX_INTERVALS - 1)
@@ -138,7 +140,7 @@ def _counts(group: GroupTimes, start: datetime, step: timedelta, count: int) -> 
 
 
 def _read(group: GroupTimes) -> pa.Array | None:
-    """The times of a row group; None if its file is gone."""
+    """The times of a row group; None if its file is missing or unreadable."""
     if not isinstance(group.source, tuple):
         return group.source
     file, number, column = group.source
@@ -150,6 +152,6 @@ def _read(group: GroupTimes) -> pa.Array | None:
 
 
 def _aware(moment: Any) -> datetime:
-    """A time of a footer in UTC; Parquet keeps no other."""
+    """A time of a footer, as an aware datetime. Parquet stores times in UTC."""
     time: datetime = moment
     return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,1 +1,1 @@
-"""Sources: files, their types, splits and lines, as batches of records."""
+"""Sources: finds the records of files and DataFrames, and yields them as chunks."""

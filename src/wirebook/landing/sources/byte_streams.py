@@ -21,12 +21,12 @@ __all__ = ["CODECS", "ByteStream", "FileRange", "Inflated", "ObjectRange", "Sour
 
 
 class SourceChanged(Exception):
-    """The file is no longer the one that was planned: it is shorter, or a line that has landed differs."""
+    """The file has changed since the run was planned: it is shorter, or a line that has landed is different."""
 
 
 class ByteStream(Protocol):
-    """The content of a file. `position` counts bytes of the file; `problem` is set if the content is truncated or
-    damaged."""
+    """The content of a file. `position` is the number of bytes of the file that were read (of a compressed file,
+    compressed ones). `problem` is set if the content is truncated or damaged."""
 
     position: int
     problem: str | None
@@ -45,7 +45,7 @@ class FileRange:
         self._start, self._end, self.position = start, end, 0
 
     def readinto(self, buffer: memoryview, /) -> int:
-        """Raises: SourceChanged if the file ends before the range does."""
+        """Raises: SourceChanged if the file ends before the range"""
         offset = self._start + self.position
         size = min(len(buffer), self._end - offset)
         count = os.preadv(self._fd, [buffer[:size]], offset) if size else 0
@@ -99,8 +99,9 @@ class Decoder(Protocol):
 class Codec(NamedTuple):
     """How to read one compressed format.
 
-    Units: `piece` is the number of bytes decompressed per call. It bounds the output per call: gzip expands at most
-    1,032 times, and zstd makes 128 KiB out of 4 bytes.
+    Units: `piece` is the number of compressed bytes per call. It bounds the output of a call: gzip expands data at most
+    1,032 times, and zstd can expand 4 bytes to 128 KiB.
+    Shape: `starts` is whether data begins with a member or frame, as far as the data goes.
     """
 
     decoder: Callable[[], Decoder]
@@ -125,11 +126,11 @@ CODECS: Final = {
 }
 READ_SIZE = 1 << 20
 OBJECT_READ_SIZE = 8 << 20
-"""Bytes per request to an object store, in which each costs some milliseconds."""
+"""Bytes per request to an object store, where each request takes several milliseconds."""
 
 
 class Inflated:
-    """The decompressed content of the first `end` bytes of a file. Several members or frames are read as one stream."""
+    """The decompressed content of the first `end` bytes of a file. All its members or frames are read as one stream."""
 
     def __init__(self, file: io.RawIOBase | io.BytesIO, codec: Codec, end: int) -> None:
         self.position, self._end = 0, end
@@ -154,7 +155,7 @@ class Inflated:
         self._file.close()
 
     def _inflate(self) -> Iterator[bytes]:
-        """Yield the content part by part; sets `problem` if the file ends or is damaged inside a member."""
+        """Yield the content in parts. Sets `problem` if a member is truncated or damaged, or if other data follows."""
         decoder: Decoder | None = None
         try:
             for piece in self._pieces():
@@ -176,7 +177,7 @@ class Inflated:
             self.problem = f"the compressed data is truncated at byte {self.position}"
 
     def _next_member(self, data: bytes) -> bytes:
-        """The data from the next member on. Zero padding before it is skipped; anything else is damage."""
+        """The data from the start of the next member. Zero padding before it is skipped; other data sets `problem`."""
         data = data.lstrip(b"\0")
         if data and not self._codec.starts(data):
             self.problem = f"unknown data after the compressed data (before byte {self.position})"
@@ -195,7 +196,7 @@ class Inflated:
 def open_stream(
     path: bytes, codec: str, start: int, end: int, version: str | None = None
 ) -> AbstractContextManager[ByteStream]:
-    """Open the bytes from `start` to `end` of a plain file, or the decompressed content of the first `end` bytes.
+    """Open the bytes from `start` to `end` of a plain file, or the decompressed first `end` bytes of a compressed one.
 
     Raises: OSError, store-failed
     """

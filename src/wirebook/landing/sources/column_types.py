@@ -1,7 +1,7 @@
-"""The types that the columns of a DataFrame may have: those that the readers of captures can read.
+"""Checks that the columns of a DataFrame that hold messages have types that the capture readers can read.
 
 Types are in the JSON form of Spark's schemas: a name such as ``long`` or ``decimal(10,2)``, or an object for arrays,
-maps and structs. The type ``void`` of columns that are always null is allowed everywhere.
+maps and structs. The type ``void``, which columns without any value have, is allowed everywhere.
 
 Spec: docs/how-to/dataframes.md
 """
@@ -19,7 +19,7 @@ from wirebook.problems import Problem, WirebookError
 __all__ = ["ColumnType", "check_types", "is_readable"]
 
 MAX_TEXT: Final = 200
-"""Characters of a type in a message."""
+"""Maximum length of a type in an error message, in characters."""
 
 STRING: Final = frozenset({"string", "varchar", "char"})
 TEXT: Final = STRING | {"binary"}
@@ -28,7 +28,7 @@ INSTANT: Final = frozenset({"timestamp", "timestamp_ntz"})
 
 
 class ColumnType(NamedTuple):
-    """A type in the JSON form of Spark's schemas, and as SQL writes it."""
+    """A type in the JSON form of Spark's schemas, and its SQL text."""
 
     json: Any
     text: str
@@ -36,7 +36,11 @@ class ColumnType(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a column holds. Shape: `allowed` names the usual types, `cast` is the type to which scalars can be cast."""
+    """What a column holds.
+
+    Shape: `fits` is whether it can be read from a type. `allowed` names the usual types. `cast` is the type to which
+    hints suggest casting a scalar column; None if no cast helps.
+    """
 
     fits: Callable[[Any], bool]
     allowed: str
@@ -60,12 +64,12 @@ _is_string, _is_text = _is_one_of(*STRING), _is_one_of(*TEXT)
 
 
 def _is_bytes(type_: Any) -> bool:
-    """Times become their RFC 3339 text."""
+    """Whether bytes can be read from a type. Timestamps are converted to RFC 3339 text."""
     return _is_one_of(*TEXT, *INSTANT)(type_) or _is_base64(type_)
 
 
 def _is_base64(type_: Any) -> bool:
-    """Whether a type is that of bytes in JSON records: ``struct<base64: string>``."""
+    """Whether a type is ``struct<base64: string>``, which represents bytes as in JSON records."""
     members = type_["fields"] if _name(type_) == "struct" else []
     return [member["name"] for member in members] == ["base64"] and _is_text(members[0]["type"])
 
@@ -134,9 +138,9 @@ def is_readable(form: str, name: str, type_: Any) -> bool:
 
 
 def check_types(inputs: InputColumns, types: Mapping[str, ColumnType]) -> None:
-    """Check the types of the columns that hold messages. `types` has those of all columns of the DataFrame.
+    """Check the types of the columns that hold messages. `types` maps the columns of the DataFrame to their types.
 
-    Raises: frame-columns, with a problem for each column
+    Raises: frame-columns, with one problem per column
     """
     wrong = [name for name, theirs in inputs.names.items() if not is_readable(inputs.form, name, types[theirs].json)]
     if wrong:
@@ -168,7 +172,7 @@ def _mend(form: str, name: str, theirs: str, type_: Any) -> str:
 
 
 def _without(inputs: InputColumns, wrong: list[str]) -> str | None:
-    """How to read the messages without the columns whose types are wrong; None if no form is without them."""
+    """A hint on how to read messages without the columns of a wrong type; None if the other columns match no form."""
     kept = {name: theirs for name, theirs in inputs.names.items() if name not in wrong}
     form = form_of(kept)
     if form is None:

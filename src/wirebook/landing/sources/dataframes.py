@@ -1,6 +1,6 @@
-"""Messages in the columns of a caller's DataFrame: which columns hold them, and Arrow batches of them as chunks.
+"""Finds the columns of a DataFrame that hold messages, and converts its Arrow batches to chunks.
 
-The columns have one of three forms. Column names are compared without case, as Spark compares them.
+The columns have one of three forms. Their names are case-insensitive, as in Spark; those of `identity` are not.
 
 ==========  =====================================================================================================
 ``lines``   ``value``: lines of the capture format, or CloudEvents as JSON (an event, or an array of events)
@@ -60,7 +60,7 @@ PAIRS: Final = ("headers", "user_properties")
 
 
 class Identity(NamedTuple):
-    """The columns of a caller that identify a message: the names of a text column and of an integer column."""
+    """The names of the two columns that identify a message: a text column and an integer column."""
 
     file: str
     line: str
@@ -83,8 +83,8 @@ class InputColumns:
 
 
 def input_columns(available: Sequence[str], chosen: Mapping[str, str] | None = None) -> InputColumns:
-    """Find the columns that hold messages. `chosen` maps names that Wirebook knows to names in the DataFrame; without
-    it, they are equal.
+    """Find the columns that hold messages. `chosen` maps column names that Wirebook knows to those of the DataFrame;
+    without it, both have the same names.
 
     Raises: frame-columns
     """
@@ -104,7 +104,7 @@ def input_columns(available: Sequence[str], chosen: Mapping[str, str] | None = N
 
 
 def identity_of(identity: object, available: Sequence[str]) -> Identity | None:
-    """The columns that identify messages, which a caller names; None if there are none.
+    """Validate the two column names that a caller specifies as the identity of messages; None stays None.
 
     Raises: frame-columns, frame-identity
     """
@@ -132,7 +132,7 @@ def missing_topic(
 ) -> list[Problem]:
     """A warning if the columns look like those of Kafka messages without the topic, which are read as lines.
 
-    `available` has the names of all columns. A caller who maps columns has chosen to read lines: there is no warning.
+    `available` has the names of all columns. There is no warning if the caller maps columns: lines are then intended.
     """
     beside = [name for name in available if name.casefold() in {*KAFKA_COLUMNS} - {VALUE, "topic"}]
     if inputs.form != "lines" or chosen is not None or not beside:
@@ -174,10 +174,10 @@ def _quoted(names: Sequence[str]) -> str:
 def identified_rows(
     batch: pa.RecordBatch, columns: InputColumns, identity: Identity | None
 ) -> Iterator[tuple[str, Numbers, pa.RecordBatch]]:
-    """Split a batch by file; yields the file, the line of each row, and the rows. The columns that `identity` names
-    are file and line; without it, Kafka's topic and partition are the file and the offset is the line.
+    """Split a batch by file; yields the file, the line of each row, and the rows. File and line are the columns that
+    `identity` names; without it, the file is Kafka's topic and partition, and the line is the offset.
 
-    Raises: ValueError if an identifying column is null or not of its type.
+    Raises: ValueError if an identifying column has nulls or the wrong type
     """
     if identity is not None:
         files = _texts(batch.column(identity.file), identity.file)
@@ -227,7 +227,7 @@ def _capture_records(batch: pa.RecordBatch, columns: InputColumns) -> pa.RecordB
 
 
 def _kafka_records(batch: pa.RecordBatch, columns: InputColumns) -> pa.RecordBatch:
-    """The columns of a Kafka source as those of a capture. The timestamp of a message is its time of receipt."""
+    """The columns of a Kafka source as those of a capture. The timestamp of a message is also its receive time."""
     arrays = {"protocol": pa.repeat(pa.scalar("KAFKA"), len(batch))} | _members(batch, columns)
     if "timestamp" in arrays:
         arrays["received"] = arrays["timestamp"]
@@ -240,8 +240,8 @@ def _members(batch: pa.RecordBatch, columns: InputColumns) -> dict[str, pa.Array
 
 
 def _named_pairs(column: pa.Array) -> pa.Array:
-    """Pairs whose structs name their members as Kafka does, ``key`` and ``value``, or in other case; any other column
-    as it is."""
+    """Rename the members of pairs to ``name`` and ``value``: Kafka has ``key`` for ``name``, and the case may differ.
+    Other columns are returned unchanged."""
     if not pa.types.is_list(column.type) or not pa.types.is_struct(column.type.value_type):
         return column
     names = [field.name for field in column.type.value_type]
@@ -249,7 +249,7 @@ def _named_pairs(column: pa.Array) -> pa.Array:
     first = "name" if "name" in folded else "key"
     if {*PAIR} <= {*names} or not {first, "value"} <= {*folded}:
         return column
-    whole = column.take(pa.array(np.arange(len(column))))  # without what a slice leaves out
+    whole = column.take(pa.array(np.arange(len(column))))  # drops values outside a slice
     members = [whole.values.field(folded.index(name)) for name in (first, "value")]
     return pa.ListArray.from_arrays(whole.offsets, pa.StructArray.from_arrays(members, PAIR), mask=whole.is_null())
 

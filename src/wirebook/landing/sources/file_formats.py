@@ -1,7 +1,7 @@
 """The format of a source file, detected from its content, never from its name.
 
 If the first value has the member `protocol`, the file is a capture. If it has `specversion`, or is an array, the file
-holds CloudEvents: one value, or one per line.
+holds CloudEvents: a single value, or one value per line.
 
 Spec: docs/land.md#messages-lines-files; docs/capture-format.md
 """
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 HEAD = 1 << 20
-"""How many bytes of content are examined."""
+"""Maximum number of bytes of content that are examined."""
 
 TOKENS: Final = re.compile(rb'"(?P<text>(?:[^"\\]|\\.)*+)(?:"|\Z)|[\[\]{}:]', re.DOTALL)
 PARQUET_MAGIC = b"PAR1"
@@ -61,7 +61,7 @@ class FirstValue(NamedTuple):
 
 
 def detect_codec(head: bytes) -> str:
-    """The compression of a file, from its first bytes."""
+    """The codec of a file (see `FileFormat`), from its first bytes."""
     if head.startswith(PARQUET_MAGIC):
         return "parquet"
     return next((name for name, codec in CODECS.items() if len(head) >= 2 and codec.starts(head)), "plain")
@@ -91,7 +91,7 @@ def _first_bytes(stream: ByteStream, size: int) -> bytes:
 def detect_format(path: bytes, start: int = 0) -> FileFormat | None:
     """The format of a file from byte `start` on; None if only white space follows.
 
-    Raises: OSError
+    Raises: OSError, store-failed; SourceChanged if the file becomes shorter meanwhile
     """
     with open_source(path) as file:
         codec = detect_codec(file.read(8))
@@ -115,7 +115,8 @@ def detect_object_format(url: bytes, size: int, version: str) -> FileFormat | No
 
 
 def _format_of(codec: str, text: bytes, *, is_damaged: bool = False) -> FileFormat | None:
-    """`is_damaged`: what follows the text cannot be decompressed, which the reader reports."""
+    """The format of a file that begins with `text`. `is_damaged`: the bytes after the text cannot be decompressed. A
+    format is returned even if the text is blank, so that the reader reports the damage."""
     if codec == "parquet":
         return FileFormat(codec, "parquet", "rows")
     file_type = detect_file_type(text)
@@ -127,7 +128,7 @@ def _format_of(codec: str, text: bytes, *, is_damaged: bool = False) -> FileForm
 
 
 def detect_file_type(text: bytes) -> str | None:
-    """``capture`` or ``events``, by the first line that begins with an object or array; None for an empty text."""
+    """``capture`` or ``events``, by the first line that begins with an object or array; None for a blank file."""
     is_long, text = len(text) == HEAD, text.removeprefix(BOM).lstrip(BLANKS)
     for line in re.finditer(rb"^[ \t\r]*[\[{]", text, re.MULTILINE):
         value = first_value(text[line.end() - 1 :])
@@ -140,7 +141,7 @@ def detect_file_type(text: bytes) -> str | None:
 def detect_framing(text: bytes) -> str:
     """``whole`` if the first value continues on the next line, else ``lines``.
 
-    If the next line is a complete value, the first line is taken for a damaged record in a file of lines.
+    If the next line is a complete value, the result is ``lines``: the first line is probably a damaged record.
     """
     text = text.removeprefix(BOM).lstrip(BLANKS)
     line, _, rest = text.partition(b"\n")
@@ -152,7 +153,7 @@ def detect_framing(text: bytes) -> str:
 
 
 def first_value(text: bytes) -> FirstValue:
-    """Scan brackets and strings only, so that truncated and invalid texts are recognised too.
+    """Find the first JSON value of a text, which may be truncated or invalid: only brackets and strings are scanned.
 
     Cost: linear; stops at the end of the value.
     """
@@ -172,7 +173,7 @@ def first_value(text: bytes) -> FirstValue:
 
 
 def is_whole(text: bytes) -> bool:
-    """Whether a text is one complete JSON value, whatever its depth and however large its numbers."""
+    """Whether a text is one complete JSON value, of any depth and with numbers of any size."""
     try:
         parse_json(text)
     except JsonError as error:

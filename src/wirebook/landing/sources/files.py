@@ -1,4 +1,4 @@
-"""The files of a source, and a scan of each: digests and line counts, block by block, in one pass over its bytes.
+"""Lists the files of a source, and scans each one: a pass over its bytes computes digests and line counts per block.
 
 A file is identified by its name: the path below the source folder, or the file name if the source is a file.
 
@@ -40,17 +40,17 @@ __all__ = [
 ]
 
 BLOCK = 4 << 20
-"""Bytes per digest. Several threads can read one file, and a file can be split at block boundaries."""
+"""Size of a block in bytes. Each block has a digest of its own, so that several threads can scan one file."""
 
 AHEAD = 64
-"""How many blocks are scanned ahead of the one that the caller waits for."""
+"""Scans of further files are started until this many blocks are pending."""
 
 
 class SourceFile(NamedTuple):
     """One file of a source: its name in the source, and its path in the file system, or its URL.
 
-    Shape: `size` and `version` are those of an object, as far as a listing told them; `size` and `modified`, in
-    milliseconds, those of a file of HDFS.
+    Shape: an object has `size` and `version`, and a file of HDFS `size` and `modified` (in milliseconds), as listed. A
+    local file has none of them.
     """
 
     name: str
@@ -71,7 +71,8 @@ class FileListing:
 def list_files(source: str | os.PathLike[str] | ObjectPath, *, without: Location | None = None) -> FileListing:
     """List a file, or all files of a folder and its subfolders.
 
-    Names that begin with ``.`` or ``_`` are skipped, and so is the folder `without` (a target inside its source).
+    Files and folders whose names begin with ``.`` or ``_`` are skipped, and so is the folder `without` (a target inside
+    its source).
 
     Raises: unreadable-file if the source does not exist or cannot be read; store-failed
     """
@@ -115,7 +116,7 @@ def _listed(path: ObjectPath, name: str, status: ObjectStatus) -> SourceFile:
 
 
 def _walk(root: bytes, hidden: bytes, onerror: Callable[[OSError], None]) -> Iterator[bytes]:
-    """Paths of regular files. Links are followed; each folder is visited once."""
+    """The paths of regular files. Symbolic links are followed; each folder is visited once."""
     seen = set()
     for folder, folders, names in os.walk(root, onerror=onerror, followlinks=True):
         real = os.path.realpath(folder)
@@ -139,8 +140,7 @@ def _unreadable(file: str | bytes, error: OSError) -> Problem:
 
 
 class FileBlock(NamedTuple):
-    """A block of a file: its digest, its number of LFs, and the offsets of the first and last LF in the file (-1:
-    none)."""
+    """A block of a file: its digest, its number of LFs, and the file offsets of its first and last LF (-1: none)."""
 
     digest: bytes
     newlines: int
@@ -152,10 +152,10 @@ class FileBlock(NamedTuple):
 class Scan:
     """The state of a file when it was scanned.
 
-    Shape: `identity` changes when the file is written to or replaced. With an `error`, `blocks` are those before it.
-    An object is not read: `version` stands for its content, there are no blocks, and its `file_format` is detected once
-    it is to land. A file of HDFS that has not been written to since it landed is not read either: `landed` is the
-    digest that it had then.
+    Shape: `identity` changes when the file is written to or replaced. With an `error`, `blocks` are the blocks before
+    it. Objects are not scanned: `version` identifies the content, there are no blocks, and `file_format` is detected
+    before the object lands. A file of HDFS that has not been written to since it landed is not scanned either: `landed`
+    is the digest that it had then.
     """
 
     file: SourceFile
@@ -169,7 +169,7 @@ class Scan:
 
     @property
     def digest(self) -> str:
-        """The digest of the whole file."""
+        """The digest of the whole file; of an object, its version."""
         if self.version is not None:
             return f"version:{self.version}"
         if self.landed is not None:
@@ -182,7 +182,7 @@ class Scan:
         return max((block.last + 1 for block in self.blocks), default=0)
 
     def prefix_digest(self, size: int) -> str:
-        """The digest of the first `size` bytes.
+        """The digest of the first `size` bytes; of a part of an object, ``unknown``.
 
         Cost: reads at most one block again.
         Raises: OSError
@@ -216,8 +216,9 @@ def digest_of(digests: Iterable[bytes]) -> str:
 
 
 def identity_of(path: bytes) -> tuple[int, ...]:
-    """Device, inode, size and modification time (of HDFS the last two). If they are equal before and after, the file
-    was not written to.
+    """Device, inode, size and modification time of a file, which change when the file is written to or replaced.
+
+    Units: the time is in nanoseconds. In HDFS, device and inode are 0, and the time is in milliseconds.
 
     Raises: OSError, store-failed
     """
@@ -232,9 +233,11 @@ def identity_of(path: bytes) -> tuple[int, ...]:
 def scan_files(
     files: Iterable[SourceFile], known: Mapping[str, Scan] | None = None, *, threads: int | None = None
 ) -> Iterator[Scan]:
-    """Scan each file that still exists, in order. A scan in `known`, by name, stays if its file was not written to.
+    """Scan each file that still exists, in order. `known` maps names to earlier scans; a scan is reused if its file has
+    not been written to since.
 
-    Cost: reads every other file once, on all cores, also a single large one.
+    Cost: reads every other file once, in parallel, even a single large one. Objects are not read.
+    Raises: store-failed; a file that cannot be read does not raise, but its scan has an `error`
     """
     known = known or {}
     with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, 16)) as pool:
@@ -257,7 +260,7 @@ def scan_files(
 def _start(
     pool: ThreadPoolExecutor, file: SourceFile, known: Scan | None
 ) -> tuple[Scan, list[Future[FileBlock]]] | None:
-    """Start to scan a file: the scan and the pending blocks; None if the file has been deleted since it was listed."""
+    """Start to scan a file. Returns the scan and its pending blocks; None if the file no longer exists."""
     if file.version is not None:
         return Scan(file, file.size, version=file.version), []
     location = source_location(file.path)

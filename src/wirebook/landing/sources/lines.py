@@ -1,4 +1,4 @@
-"""Splits bytes into lines, column-wise and with bounded memory.
+"""Splits bytes into arrays of lines, with bounded memory.
 
 A line ends at LF; a CR before it is dropped; a lone CR does not end a line. Blank lines are numbered but are not
 records.
@@ -22,7 +22,7 @@ LF, CR, SPACE = 10, 13, 32
 BOM = b"\xef\xbb\xbf"
 BLANKS = b" \t\r\n"
 PIECE = 1 << 18
-"""Bytes that are searched at once: what is made for them stays in the processor's cache."""
+"""Bytes that are searched per step. The intermediate arrays of a step fit into the processor's cache."""
 Bytes = npt.NDArray[np.uint8]
 
 
@@ -30,8 +30,8 @@ Bytes = npt.NDArray[np.uint8]
 class Sizes:
     """Limits on the memory that a reader uses.
 
-    Units: bytes. `chunk` is the buffer size. Lines up to `line` are kept whole; of a longer line only the first `head`
-    bytes are kept.
+    Units: bytes. `chunk` is the initial size of the buffer, which grows up to `line` for a long line. Of a line that
+    does not fit, only the first `head` bytes are kept.
     """
 
     chunk: int = 16 << 20
@@ -73,13 +73,13 @@ def split_lines(data: Bytes, first: int, after: int = 0) -> Lines:
     starts, ends = _bounds(data)
     numbers = np.arange(first, first + len(starts), dtype=np.int64)
     selected = np.flatnonzero(~_is_blank(data, starts, ends) & (numbers > after))
-    # A buffer, because `pa.array` imports pandas.
+    # Built from a buffer, because `pa.array` imports pandas.
     indices = pa.Array.from_buffers(pa.int64(), len(selected), [None, pa.py_buffer(2 * selected)])
     return Lines(_pieces(data, starts, ends).take(indices), numbers[selected], first + len(starts) - 1)
 
 
 def one_line(raw: bytes) -> pa.LargeBinaryArray:
-    """A line as an array. Unlike `pa.array`, this does not import pandas, which takes longer than reading a file."""
+    """A line as an array. Does not call `pa.array`, which imports pandas: that takes longer than reading a file."""
     bounds = np.array([0, len(raw)], np.int64)
     return pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(bounds), pa.py_buffer(raw)])
 
@@ -127,7 +127,7 @@ class LineReader:
         self._source, self._after, self._sizes = source, after, sizes
         self._buffer = bytearray(sizes.chunk)
         self._filled = 0  # number of bytes in the buffer
-        self._searched = 0  # how many of them are known to contain no LF
+        self._searched = 0  # how many of them contain no LF
 
     def __iter__(self) -> Iterator[Lines | LongLine]:
         if self.line == 1 and self._fill() and self._buffer.startswith(BOM):
@@ -152,7 +152,7 @@ class LineReader:
                 yield long
 
     def _fill(self) -> bool:
-        """Fill the buffer as far as the stream goes; False if nothing was read."""
+        """Fill the buffer, or read up to the end of the stream; returns False if nothing was read."""
         before, view = self._filled, memoryview(self._buffer)
         while self._filled < len(view) and (count := self._source.readinto(view[self._filled :])):
             self._filled += count
@@ -165,7 +165,7 @@ class LineReader:
         return lines
 
     def _keep_from(self, start: int) -> None:
-        """Move what follows `start` to the front; shrink a buffer that had grown."""
+        """Move the bytes from `start` on to the front, and shrink a buffer that has grown."""
         rest = self._filled - start
         if len(self._buffer) > self._sizes.chunk >= rest:
             grown, self._buffer = self._buffer, bytearray(self._sizes.chunk)

@@ -1,7 +1,6 @@
-"""Reads a split: yields its chunks of records and tracks how far it was read.
+"""Reads a split: yields its records in chunks and tracks the progress.
 
-Content that cannot be read becomes one chunk with a problem, at the first lost line. Content before it is read
-normally.
+Content that cannot be read becomes one chunk with a problem at its first line. Content before it is read normally.
 
 Spec: docs/land.md#messages-lines-files; docs/decisions/0011, 0012
 """
@@ -33,17 +32,16 @@ __all__ = ["UNSEEN", "Progress", "content_digest", "read_split"]
 MAX_ROWS = 1 << 16
 ARROW_ERRORS = (pa.ArrowException, OSError)
 UNSEEN = (FileNotFoundError, NotADirectoryError, PermissionError)
-"""Errors of a machine that does not see a file. The file itself is not damaged."""
+"""Errors of a file that this machine cannot see or open. The file itself is not damaged."""
 
 
 class Progress(msgspec.Struct, kw_only=True):
     """How far a split has been read.
 
-    Shape: `lines` is the number of the last line (or row) that was read; `position` counts bytes of the split's weight.
-    `problem` is the code of what prevented the rest from being read, `reason` describes it, and `content` is the digest
-    of the content before it.
-    `open_line` is the length of a last line without a line end. `unfinished` means that such a line is incomplete and
-    was left for a later run.
+    Shape: `lines` is the number of the last line (or row) that was read. `position` is the number of bytes read, in the
+    unit of the split's weight. If the rest cannot be read, `problem` is the problem code, `reason` describes it, and
+    `content` is the digest of the content before it (see `content_digest`). `open_line` is the length of a last line
+    without a line end. `unfinished` means that such a line is incomplete and was left for a later run.
     """
 
     lines: int
@@ -56,9 +54,9 @@ class Progress(msgspec.Struct, kw_only=True):
 
 
 def read_split(split: FileSplit, progress: Progress, sizes: Sizes = DEFAULT_SIZES) -> Iterator[Chunk]:
-    """Yield the chunks of a split; `progress` is updated before each chunk and at the end.
+    """Yield the chunks of a split. `progress` is updated meanwhile; it includes a chunk once the next one is requested.
 
-    Raises: SourceChanged if the file is not the one that was planned; OSError
+    Raises: SourceChanged if the file has changed since it was planned; OSError, store-failed
     """
     if split.problem:
         progress.problem = split.problem
@@ -68,8 +66,8 @@ def read_split(split: FileSplit, progress: Progress, sizes: Sizes = DEFAULT_SIZE
 
 
 def _lost(split: FileSplit, code: str, line: int, message: str, raw: bytes | None = None, **values: Any) -> Chunk:
-    """The chunk that stands for content that cannot be read from `line` on; `raw` is the part of that line that was
-    read."""
+    """A chunk that represents the content from `line` on, which cannot be read. `raw` is the readable part of that
+    line."""
     problem = Problem(code, message, file=split.file, line=line, **{"actual": message, **values})
     if raw is None:
         return Chunk(split.file, split.file_type, problem=problem)
@@ -81,7 +79,7 @@ def _one(split: FileSplit, line: int, raw: bytes) -> Chunk:
 
 
 def _read_lines(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
-    if split.codec == "plain":  # no larger a buffer than the file needs: there may be thousands of small files
+    if split.codec == "plain":  # a small buffer for a small file: there may be thousands of them
         sizes = replace(sizes, chunk=min(sizes.chunk, split.end - split.start + 1))
     with open_stream(split.path, split.codec, split.start, split.end, split.version) as stream:
         recheck = bool(split.open_line) and split.codec != "plain"
@@ -134,14 +132,14 @@ def _read_tail(split: FileSplit, progress: Progress, stream: ByteStream, reader:
         raise SourceChanged(f"it had {split.after} lines and now has {reader.line - bool(not tail)}")
     elif is_new and tail.strip(BLANKS):
         if not (split.tail or split.version) and (isinstance(reader.tail, LongLine) or not is_whole(tail)):
-            progress.unfinished = True  # a later run reads it, unless it is the end of an object: that does not grow
+            progress.unfinished = True  # left for a later run, except in an object: objects do not grow
             return
         yield _one(split, reader.line, tail.removesuffix(b"\r"))
         progress.lines, progress.open_line = reader.line, length
 
 
 def _read_whole(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
-    """Read one value that spans several lines; it may be truncated."""
+    """Read one value that spans several lines and may be truncated."""
     with open_stream(split.path, split.codec, split.start, split.end, split.version) as stream:
         text, length, newlines = _read_all(stream, split.end - split.start, sizes)
         progress.position = stream.position
@@ -161,7 +159,7 @@ def _read_whole(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[
 
 
 def _read_all(stream: ByteStream, size: int, sizes: Sizes) -> tuple[bytes, int, int]:
-    """The content up to the limit of a line, its full length, and its number of LFs. `size` is an estimate."""
+    """The content up to the size limit of a line, its full length, and its number of LFs. `size` is an estimate."""
     head, length, newlines = bytearray(), 0, 0
     buffer = bytearray(min(size, 1 << 20))
     while count := stream.readinto(memoryview(buffer)):
@@ -210,10 +208,10 @@ _READERS: dict[str, Callable[[FileSplit, Progress, Sizes], Iterator[Chunk]]] = {
 
 
 def content_digest(path: bytes, codec: str, lines: int) -> str | None:
-    """A digest of the first `lines` lines of decompressed content, which tells whether another file holds the same;
-    None if the content cannot be compared.
+    """A digest of the first `lines` lines (of Parquet, rows) of the decompressed content; None for other files. If a
+    damaged file is replaced, the digest shows whether the new file has the same content up to the damage.
 
-    Cost: reads all of it; only needed for damaged files.
+    Cost: reads these lines; only needed for damaged files.
     """
     digest = hashlib.sha256()
     if codec in CODECS:

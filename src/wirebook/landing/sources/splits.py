@@ -1,4 +1,4 @@
-"""Splits: the parts of a file that tasks read independently of each other, each with the number of its first line.
+"""Splits files into parts that tasks read independently. Each split has the number of its first line.
 
 A plain file of lines is split at line starts, a Parquet file at row groups. A compressed file, and a JSON value that
 spans several lines, is one split.
@@ -45,7 +45,7 @@ EXPANSION = {"gzip": 6, "zstd": 6}
 """Estimated ratio of decompressed to compressed bytes, by codec."""
 
 OPENING = 64 << 10
-"""Cost of opening a file, as the number of bytes that could be read in the same time."""
+"""Cost of opening a file, in bytes that can be read in the same time."""
 
 _replace = msgspec.structs.replace
 
@@ -58,8 +58,8 @@ class FileSplit(
     Shape: `start` and `end` are byte offsets (Parquet: row group numbers). `line` is the number of the first line;
     `last` is the number of the last line if it is known before reading. Lines up to `after` have landed before;
     `open_line` is the length of the last of them if it had no line end. `tail` is the length of a last line without a
-    line end. `weight` is the estimated cost in bytes. `version` is that of an object, which is read in no other. With a
-    `problem`, the split stands for one dead letter at `line`, with this `message`.
+    line end. `weight` is the estimated cost in bytes. `version` is the version of an object; no other version of it is
+    read. With a `problem`, the split represents one dead letter at `line`, with this `message`.
     """
 
     file: str
@@ -81,12 +81,12 @@ class FileSplit(
 
     @property
     def is_lines(self) -> bool:
-        """Whether the byte offset and the line number of its end are known before it is read."""
+        """Whether the byte offset and the line number of its end are known before the split is read."""
         return self.framing == "lines" and self.last > 0 and not self.problem
 
 
 def with_formats(scans: Iterable[Scan]) -> Iterator[Scan]:
-    """The scans, with the formats of objects, of which many are read at once.
+    """Yield the scans with the formats of objects, which are detected in parallel.
 
     Raises: store-failed
     """
@@ -95,7 +95,8 @@ def with_formats(scans: Iterable[Scan]) -> Iterator[Scan]:
 
 
 def _with_format(scan: Scan) -> Scan:
-    """An object that has been replaced or deleted since is left to the worker that reads it."""
+    """Detect the format of an object. If it has been replaced or deleted since it was listed, any format will do: the
+    worker that reads it reports the change."""
     if scan.version is None:
         return scan
     try:
@@ -114,7 +115,7 @@ class FileSplits(NamedTuple):
 class LandedPart(NamedTuple):
     """The part of a file that has landed before: its first `size` bytes and `lines` lines.
 
-    Shape: `open_line` is the length of the last line if it landed without a line end.
+    Shape: `open_line` is the length of the last line if it landed without a line end, else 0.
     """
 
     codec: str
@@ -127,7 +128,7 @@ class LandedPart(NamedTuple):
 def split_file(scan: Scan, landed: LandedPart | None) -> FileSplits:
     """Split the part of a file that has not landed, into as many splits as possible.
 
-    Raises: OSError; SourceChanged if a line that landed without a line end has been continued.
+    Raises: OSError, store-failed; SourceChanged if a line that landed without a line end has been continued
     """
     line = landed.lines + 1 if landed else 1
     if scan.error and not scan.blocks:
@@ -165,7 +166,7 @@ def _first_new_byte(scan: Scan, landed: LandedPart) -> int:
 
 
 def _unindexed_split(scan: Scan, template: FileSplit, landed: LandedPart | None) -> FileSplit:
-    """The whole of a compressed file, or of an object, whose line ends are not known before it is read."""
+    """One split for a compressed file or an object, whose line ends are not known before it is read."""
     after, open_line = (landed.lines, landed.open_line) if landed else (0, 0)
     weight = OPENING + scan.size * EXPANSION.get(template.codec, 1)
     framing = "lines" if after else template.framing
@@ -173,7 +174,7 @@ def _unindexed_split(scan: Scan, template: FileSplit, landed: LandedPart | None)
 
 
 def _split_lines(scan: Scan, first: FileSplit) -> FileSplits:
-    """Split at line starts, a block or more per split. The last line is included if it is finished."""
+    """Split at line starts, with a block or more per split. An unfinished last line is left out."""
     end = max(scan.end_of_lines, first.start)
     tail, is_finished = (0, True) if scan.error else _tail(scan, end)
     lines = scan.newlines_before(end)
@@ -202,8 +203,8 @@ def _line_starts(scan: Scan, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _tail(scan: Scan, end: int) -> tuple[int, bool]:
-    """The length of a last line without a line end that is a complete JSON value, else 0; and whether the file is
-    finished."""
+    """The length of a last line without a line end if it is a complete JSON value, else 0; and whether no unfinished
+    line follows."""
     length = scan.size - end
     if length > DEFAULT_SIZES.line:
         return 0, False
@@ -241,13 +242,13 @@ def _split_row_groups(scan: Scan, line: int) -> Iterator[FileSplit]:
 
 
 def unreadable_split(scan: Scan, line: int) -> FileSplit:
-    """A split that stands for the dead letter of a file, or of the rest of one, that cannot be read."""
+    """A split that represents the dead letter of a file that cannot be read from `line` on."""
     message = f"cannot read '{scan.file.name}': {scan.error}"
     return FileSplit(file=scan.file.name, path=scan.file.path, line=line, problem="unreadable-file", message=message)
 
 
 def merge_adjacent(splits: list[FileSplit]) -> list[FileSplit]:
-    """Merge splits that continue each other, so that their file is opened once."""
+    """Merge consecutive splits of a file, so that the file is opened once."""
     merged: list[FileSplit] = []
     for split in splits:
         last = merged[-1] if merged else None

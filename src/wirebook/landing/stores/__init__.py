@@ -1,1 +1,1 @@
-"""Where sources and targets are: folders of this machine, and object stores."""
+"""Stores of sources and targets: local folders, object stores and HDFS."""

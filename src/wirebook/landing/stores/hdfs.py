@@ -1,8 +1,8 @@
-"""Files of HDFS, by the package `hdfs-native`, which needs neither Java nor libhdfs.
+"""Files of HDFS, accessed with the package `hdfs-native`, which needs neither Java nor libhdfs.
 
-HDFS is a file system: files are renamed atomically and can be appended to. It has no locks for its users, so that the
-records of targets are kept as in an object store. Addresses of a nameservice, and Kerberos, are those of core-site.xml
-and hdfs-site.xml in HADOOP_CONF_DIR.
+HDFS is a file system: files can be appended to, and are renamed atomically. It offers no locks, so the records of a
+target are kept as in an object store. The addresses of a nameservice and the settings of Kerberos are read from
+core-site.xml and hdfs-site.xml in HADOOP_CONF_DIR.
 
 Spec: docs/decisions/0216
 """
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 __all__ = ["HdfsPath"]
 
 ATTEMPTS: Final = {"dfs.client.failover.max.attempts": "4"}
-"""How often a single NameNode is asked before it counts as away: 10 to 20 seconds, as with object stores. For a
-nameservice, whose failover may take longer, the settings of the cluster decide."""
+"""Attempts to reach a single NameNode, which take 10 to 20 seconds, as with object stores. For a nameservice, whose
+failover may take longer, the settings of the cluster apply."""
 OPENINGS: Final = 50
 OPENING_SECONDS: Final = 0.1
-"""How often a file is opened whose blocks the NameNode does not all know yet, and the pause between."""
+"""Attempts to open a file while the NameNode does not know all its blocks yet, and the pause between them."""
 TEMPORARY: Final = "._wirebook-"
-"""The start of the names of files that are being written, and are renamed when they are complete."""
+"""Prefix of the names of files that are being written. They are renamed when they are complete."""
 COPYING: Final = "._COPYING_"
-"""The end of the names of files that `hdfs dfs -put` is writing."""
+"""Suffix of the names of files that `hdfs dfs -put` is writing."""
 RPC_ERROR: Final = re.compile(r'RPCError\("(?:[\w$]+\.)*(?P<name>[\w$]+)", "(?P<text>.*?)(?:\\n|"\)|$)', re.DOTALL)
 
 
@@ -96,13 +96,16 @@ class HdfsPath(ObjectPath):
             return reader.read(-1 if end is None else end - start)
 
     def open_input(self, version: str | None = None) -> ObjectReader:
-        """Open the file as it is now; what is appended later is not seen."""
+        """Open the file at its current length; bytes that are appended later are not read.
+
+        Raises: FileNotFoundError, ObjectChanged, store-failed
+        """
         for _ in range(OPENINGS):
             with self.failures():
                 reader, status = _client(self.bucket).read(self._path), self.checked_status(version)
             if len(reader) >= status.size:
                 return HdfsReader(self, reader, status)
-            time.sleep(OPENING_SECONDS)  # a block was completed in between
+            time.sleep(OPENING_SECONDS)  # a block was completed between the two requests
         raise self.failed(f"the NameNode knows {len(reader)} of its {status.size} bytes")
 
     def below(self, at_least: int = 1000) -> Iterator[tuple[ObjectPath, ObjectStatus]]:  # noqa: ARG002
@@ -116,7 +119,7 @@ class HdfsPath(ObjectPath):
         return sorted(status.path.rpartition("/")[2] for status in self._listed(recursive=False) if status.isdir)
 
     def _listed(self, *, recursive: bool) -> Iterator[FileStatus]:
-        """What is in a folder, which need not exist. Raises: store-failed"""
+        """The contents of a folder, which need not exist. Raises: store-failed"""
         with suppress(FileNotFoundError), self.failures():
             yield from _client(self.bucket).list_status(self._path, recursive)
 
@@ -129,8 +132,10 @@ class HdfsPath(ObjectPath):
         self._write(data, overwrite=False)
 
     def _write(self, data: bytes, *, overwrite: bool) -> None:
-        """Write a file under a temporary name, then rename it. The rename is repeated if the answer of the NameNode is
-        lost, and then finds what it has done.
+        """Write a file under a temporary name, then rename it.
+
+        If the answer of the NameNode is lost, the client repeats the rename, which then fails although the first one
+        has succeeded. So after a failure, the content of the file is compared.
 
         Raises: FileExistsError, store-failed
         """
@@ -155,7 +160,7 @@ class HdfsPath(ObjectPath):
                 target.write(part)
 
     def rename_to(self, other: ObjectPath, *, overwrite: bool = True) -> None:
-        """Rename the file. Folders above its new name are created.
+        """Rename the file. Missing parent folders are created.
 
         Raises: FileNotFoundError, FileExistsError unless `overwrite`, store-failed
         """
@@ -171,14 +176,14 @@ class HdfsPath(ObjectPath):
             _client(self.bucket).delete(self._path, recursive=True)
 
     def open_output(self) -> ObjectWriter:
-        """Open a file for writing. It is complete and survives a power failure once the writer is closed."""
+        """Open a file for writing. It is complete, and survives a power failure, once the writer is closed."""
         options = library("hdfs_native").WriteOptions(overwrite=True, create_parent=True)
         with self.failures(writes=True):
             return HdfsWriter(self, _client(self.bucket).create(self._path, options))
 
 
 class HdfsReader(ObjectReader):
-    """A file as it was when it was opened."""
+    """Reads a file at the length that it had when it was opened."""
 
     def __init__(self, path: HdfsPath, reader: Any, status: ObjectStatus) -> None:
         super().__init__(path, status)
@@ -202,7 +207,7 @@ class HdfsReader(ObjectReader):
 
 
 class HdfsWriter(ObjectWriter):
-    """Writes a file, of which nothing counts before it is closed."""
+    """Writes a file, which is complete only once the writer is closed."""
 
     def close(self) -> None:
         """Raises: store-failed"""
@@ -211,7 +216,7 @@ class HdfsWriter(ObjectWriter):
                 try:
                     self._writer.hsync()
                 except (OSError, RuntimeError, ValueError) as error:
-                    if "not supported for erasure-coded" not in str(error):  # of those, closing is all there is
+                    if "not supported for erasure-coded" not in str(error):  # those files can only be closed
                         raise
         super().close()
 
@@ -227,13 +232,13 @@ def _client(bucket: str) -> Client:
 
 
 def _status(status: FileStatus) -> ObjectStatus:
-    """The state of a file. Its version is when it was last closed, in milliseconds, and its length."""
+    """The state of a file. Its version is the time at which it was last closed, in milliseconds, and its length."""
     modified = datetime.fromtimestamp(status.modification_time / 1000, UTC)
     return ObjectStatus(status.length, f"{status.modification_time}-{status.length}", modified)
 
 
 def _reason(error: Exception) -> str:
-    """What an exception says, without the stack of the server."""
+    """The message of an exception, without the stack trace of the server."""
     text = str(error)
     if match := RPC_ERROR.match(text):
         return f"{match['name']}: {match['text']}"

@@ -1,4 +1,4 @@
-"""Places that callers name, paths and URLs, and what files of this machine and objects have in common."""
+"""Locations from paths and URLs, and operations on them that work for local files, objects and HDFS."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 Location: TypeAlias = Path | ObjectPath
 AnyPath: TypeAlias = str | PathLike[str] | ObjectPath
-"""What callers may write for a location: a path, or a URL."""
+"""A location as callers specify it: a path or a URL."""
 
 URL: Final = re.compile(r"(?is)([a-z][a-z0-9+.-]+)://([^/?#]*)([^?#]*)(.*)")
 LIKE_URL: Final = re.compile(r"(?is)([a-z][a-z0-9+.-]+):(/*)(.*)")
@@ -47,7 +47,7 @@ ADDRESS: Final = re.compile(r"(?:\[[^\]]*\]|[^:]*)(:\d*)?")
 AT: Final = re.compile("@|%40")
 FILE_URL: Final = re.compile(r"(?is)file:(?://(?:localhost)?(?=/)|(?!//))(/[^?#]*).*")
 STORES: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "abfss": "abfss", "abfs": "abfs", "az": "az", "hdfs": "hdfs"}
-"""The schemes of stores, each with the one that `obstore`, `hdfs-native` and `deltalake` know."""
+"""Maps the URL schemes of stores to those that `obstore`, `hdfs-native` and `deltalake` accept."""
 OTHER_STORES: Final = frozenset({
     "adl", "azure", "cosn", "dbfs", "gcs", "maprfs", "obs", "ofs", "oss", "r2", "s3n", "swebhdfs", "viewfs", "wasb",
     "wasbs", "webhdfs",
@@ -57,12 +57,12 @@ OF_AZURE: Final = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 
 
 def location_of(place: AnyPath) -> Location:
-    """The file, folder or object at a path or URL. A colon alone makes no URL: ``run:2026`` is a folder.
+    """The file, folder or object at a path or URL. A colon alone does not make a URL: ``run:2026`` is a folder.
 
-    What looks like the URL of a store and is none, such as ``s3:/lake`` or a `Path` of a URL, is refused, so that it
-    does not become a folder of this machine.
+    Malformed URLs of stores, such as ``s3:/lake`` or a `Path` of a URL, are rejected, so that they do not become local
+    folders.
 
-    Raises: WirebookError (unsupported-store for these, for other schemes and for URLs with credentials, missing-extra)
+    Raises: WirebookError (unsupported-store for malformed URLs, other schemes and URLs with credentials; missing-extra)
     """
     if isinstance(place, ObjectPath):
         return place
@@ -76,7 +76,7 @@ def location_of(place: AnyPath) -> Location:
     path = Path(place)
     return (
         path.absolute() if ":" in text or text.startswith("~") else path
-    )  # else for PyArrow a URL or the home directory
+    )  # PyArrow would take a relative path with a colon for a URL, and expand ``~``
 
 
 def _object_of(text: str, scheme: str, *, is_path: bool) -> ObjectPath:
@@ -105,10 +105,10 @@ def _object_of(text: str, scheme: str, *, is_path: bool) -> ObjectPath:
 
 
 def refuse_credentials(url: str) -> None:
-    """Refuse the URL of a store that has credentials.
+    """Reject the URL of a store if it contains credentials.
 
-    Secret keys of AWS contain slashes, so an ``@`` of the path ends credentials, too, if the host has a colon. HDFS is
-    the exception: its host has a port, and its URLs no passwords.
+    Secret keys of AWS can contain slashes, so if the host has a colon, an ``@`` in the path also ends credentials. HDFS
+    is an exception: its hosts have ports, and its URLs have no passwords.
 
     Raises: WirebookError (unsupported-store)
     """
@@ -130,8 +130,8 @@ def refuse_credentials(url: str) -> None:
 
 
 def masked_url(url: str) -> str:
-    """A URL for messages, without what may be a secret: what precedes the last ``@``, a port that is no number and all
-    that follows it, the query and the fragment."""
+    """A URL for messages, without possible secrets: the text before the last ``@``, a port that is not a number and
+    everything after it, the query and the fragment. URLs of Azure keep a container before the ``@``."""
     match = LIKE_URL.fullmatch(re.split("[?#]", url, maxsplit=1)[0])
     if match is None:
         return url
@@ -149,14 +149,14 @@ def _remote(scheme: str, host: str, key: str) -> ObjectPath:
 
 
 def is_file_system(location: Location) -> bool:
-    """Whether files there are renamed, so that staged files become part of their tables by renames."""
+    """Whether files can be renamed there, so that staged files become part of their tables by renames."""
     return isinstance(location, Path) or location.is_file_system
 
 
 def local_path(place: AnyPath) -> Path:
-    """The path of a place of this machine.
+    """The path of a local file or folder.
 
-    Raises: WirebookError (unsupported-store, for any other)
+    Raises: WirebookError (unsupported-store, for any other location)
     """
     location = location_of(place)
     if isinstance(location, Path):
@@ -175,7 +175,7 @@ def source_location(path: bytes) -> bytes | ObjectPath:
 
 
 def move(file: Location, to: Location) -> None:
-    """Rename a file in a file system, to which `is_file_system` applies. Raises: OSError, store-failed"""
+    """Rename a file within a file system (see `is_file_system`). Raises: OSError, store-failed"""
     if isinstance(file, HdfsPath) and isinstance(to, HdfsPath):
         file.rename_to(to)
     else:
@@ -183,21 +183,24 @@ def move(file: Location, to: Location) -> None:
 
 
 def parquet_source(location: Location | bytes, version: str | None = None) -> Any:
-    """What the functions of `pyarrow.parquet` read a file from. Raises: OSError, store-failed"""
+    """The source argument for the functions of `pyarrow.parquet` that read a file. Raises: OSError, store-failed"""
     if isinstance(location, ObjectPath):
         return pa.PythonFile(location.open_input(version), "r")
     return pa.OSFile(location) if isinstance(location, bytes) else location
 
 
 def files_in(location: Location) -> list[str]:
-    """The names of the files in a folder, which need not exist. Raises: OSError, store-failed"""
+    """The names of the entries of a folder, which need not exist; in a store, only those of files.
+
+    Raises: OSError, store-failed
+    """
     if isinstance(location, ObjectPath):
         return [path.name for path, _ in location.below() if path.parent == location]
     return [path.name for path in location.iterdir()] if location.is_dir() else []
 
 
 def folders_in(location: Location) -> list[str]:
-    """The names of the folders in a folder. Raises: OSError, store-failed"""
+    """The names of the folders in a folder, which need not exist, sorted. Raises: OSError, store-failed"""
     if isinstance(location, ObjectPath):
         return location.folders()
     return sorted(path.name for path in location.iterdir() if path.is_dir()) if location.is_dir() else []
@@ -210,7 +213,7 @@ def open_source(path: bytes, version: str | None = None) -> io.RawIOBase:
 
 
 def size_and_time(location: Location | bytes) -> tuple[int, int]:
-    """The size of a file in bytes, and when it was last written, in milliseconds. Raises: OSError, store-failed"""
+    """The size of a file in bytes, and its modification time in milliseconds. Raises: OSError, store-failed"""
     if isinstance(location, ObjectPath):
         status = location.status()
         return status.size, status.milliseconds

@@ -1,7 +1,7 @@
-"""Objects of S3, GCS and Azure, by the package `obstore`, which takes credentials from the environment or the instance.
+"""Objects of S3, GCS and Azure, accessed with `obstore`, which reads credentials from the environment or the instance.
 
-Objects are replaced completely or not at all, and can be created if they do not exist. Nothing is renamed. Files of
-HDFS have the same interface: `stores.hdfs`.
+An object is written completely or not at all. It can be created on the condition that it does not exist. Objects are
+not renamed. Files of HDFS have the same interface: see `stores.hdfs`.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ REFUSAL: Final = re.compile(
     r"NO_SUCH_BUCKET|RESOURCE_NOT_FOUND|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|"
     r"UNKNOWN \(HTTP status 4(?!08|09|29)\d\d\))"
 )
-"""What `object_store`, `deltalake`, Arrow and the NameNode say of requests that fail again if they are repeated."""
+"""Error messages of `object_store`, `deltalake`, Arrow and the NameNode for requests that fail again if repeated."""
 CREDENTIALS: Final = "check the URL, the credentials in the environment and the network; then run the command again"
 RETRIES: Final[Any] = {
     "max_retries": 10,
     "retry_timeout": timedelta(seconds=60),
     "backoff": {"init_backoff": timedelta(seconds=0.5), "max_backoff": timedelta(seconds=5), "base": 2},
 }
-"""Requests that a store does not answer, or answers with 5xx, are repeated for 10 to 20 seconds."""
+"""Requests that a store does not answer, or answers with 5xx, are retried for 10 to 20 seconds."""
 RETRY_OPTIONS: Final = {
     "max_retries": str(RETRIES["max_retries"]),
     "retry_timeout": f"{RETRIES['retry_timeout'].total_seconds():g}s",
@@ -57,17 +57,18 @@ RETRY_OPTIONS: Final = {
     "backoff_config.max_backoff": f"{RETRIES['backoff']['max_backoff'].total_seconds():g}s",
     "backoff_config.base": str(RETRIES["backoff"]["base"]),
 }
-"""The same as options of a store in `deltalake`."""
+"""`RETRIES` as storage options of `deltalake`."""
 OBJECTS_AT_ONCE: Final = 16
-"""How many small objects are read at once."""
+"""Maximum number of small objects that are read in parallel."""
 
 
 class ObjectChanged(OSError):
-    """The object is no longer the version that was asked for."""
+    """The object has another version than the requested one."""
 
 
 class ObjectStatus(NamedTuple):
-    """The state of an object. `version` is its ETag; two states with the same one have the same content."""
+    """The state of an object. `version` is its ETag, or its modification time if it has none; two states with the same
+    version have the same content."""
 
     size: int
     version: str
@@ -75,7 +76,7 @@ class ObjectStatus(NamedTuple):
 
     @property
     def milliseconds(self) -> int:
-        """When it was last written, in milliseconds."""
+        """The modification time in milliseconds."""
         return round(self.modified.timestamp() * 1000)
 
 
@@ -83,8 +84,8 @@ class ObjectStatus(NamedTuple):
 class ObjectPath:
     """An object, or all objects below a prefix, with the methods of `pathlib.Path` that landing needs.
 
-    Shape: `bucket` is the URL of the bucket or container, `key` the rest without slashes at its ends.
-    `is_file_system` is true where files are renamed and may grow (`stores.hdfs`).
+    Shape: `bucket` is the URL of the bucket or container. `key` is the rest of the URL, without slashes at its ends.
+    `is_file_system` is true in stores whose files can be renamed and can grow (`stores.hdfs`).
     """
 
     bucket: str
@@ -115,7 +116,7 @@ class ObjectPath:
 
     @contextmanager
     def failures(self, *, writes: bool = False) -> Iterator[None]:
-        """Convert the exceptions of obstore. Of a request that `writes`, what is missing is the bucket.
+        """Convert the exceptions of obstore. In a request that `writes`, "not found" means that the bucket is missing.
 
         Raises: FileNotFoundError, FileExistsError, ObjectChanged; WirebookError (store-failed) for all others
         """
@@ -130,7 +131,7 @@ class ObjectPath:
             raise FileExistsError(f"'{self}' exists") from error
         except exceptions.PreconditionError as error:
             raise ObjectChanged(f"'{self}' has been replaced") from error
-        except (exceptions.BaseError, OSError, ValueError) as error:  # `obstore` has PermissionError in some places
+        except (exceptions.BaseError, OSError, ValueError) as error:  # in some cases, `obstore` raises PermissionError
             raise self.failed(str(error).partition("\n\nDebug source")[0]) from error
 
     def failed(self, reason: str) -> WirebookError:
@@ -145,7 +146,7 @@ class ObjectPath:
             return _status(library("obstore").head(_store(self.bucket), self.key))
 
     def exists(self) -> bool:
-        """Whether there is an object with this key. Raises: store-failed"""
+        """Whether an object with this key exists. Raises: store-failed"""
         try:
             self.status()
         except FileNotFoundError:
@@ -153,11 +154,11 @@ class ObjectPath:
         return True
 
     def is_dir(self) -> bool:
-        """Whether there is an object below this prefix. Raises: store-failed"""
+        """Whether any object exists below this prefix. Raises: store-failed"""
         return next(self.below(at_least=1), None) is not None
 
     def read_bytes(self, start: int = 0, end: int | None = None, version: str | None = None) -> bytes:
-        """The bytes from `start` to `end`, of the object or of one version of it.
+        """The bytes from `start` to `end` of the object, which must have this `version`, if it is specified.
 
         Raises: FileNotFoundError, ObjectChanged, store-failed
         """
@@ -172,14 +173,17 @@ class ObjectPath:
         return ObjectReader(self, self.checked_status(version))
 
     def checked_status(self, version: str | None) -> ObjectStatus:
-        """The state of one version of an object. Raises: FileNotFoundError, ObjectChanged, store-failed"""
+        """The state of the object, which must have this version, unless it is None.
+
+        Raises: FileNotFoundError, ObjectChanged, store-failed
+        """
         status = self.status()
         if version and status.version != version:
             raise ObjectChanged(f"'{self}' has been replaced")
         return status
 
     def below(self, at_least: int = 1000) -> Iterator[tuple[ObjectPath, ObjectStatus]]:
-        """All objects below this prefix, fetched in pages of `at_least`. Raises: store-failed"""
+        """All objects below this prefix, fetched in pages of at least `at_least`. Raises: store-failed"""
         with self.failures():
             pages = library("obstore").list(_store(self.bucket), self._prefix, chunk_size=at_least)
             for page in pages:
@@ -199,8 +203,8 @@ class ObjectPath:
             library("obstore").put(_store(self.bucket), self.key, data, use_multipart=False)
 
     def create(self, data: bytes) -> None:
-        """Write the object unless there is one with other content: this write is repeated if the answer of the store
-        is lost, and then finds itself.
+        """Write the object on the condition that it does not exist. An existing object with the same content is not an
+        error: if the answer of the store is lost, the client repeats the request, which then finds its own object.
 
         Raises: FileExistsError, store-failed
         """
@@ -219,18 +223,18 @@ class ObjectPath:
             library("obstore").copy(_store(self.bucket), self.key, other.key)
 
     def unlink(self) -> None:
-        """Delete the object, if there is one. Raises: store-failed"""
-        with suppress(FileNotFoundError), self.failures():  # S3 does not tell whether there was one
+        """Delete the object, if it exists. Raises: store-failed"""
+        with suppress(FileNotFoundError), self.failures():  # S3 does not report a missing object
             library("obstore").delete(_store(self.bucket), self.key)
 
     def open_output(self) -> ObjectWriter:
-        """Open the object for writing. It is there once the writer is closed."""
+        """Open the object for writing. It exists once the writer is closed. Raises: store-failed"""
         with self.failures():
             return ObjectWriter(self, library("obstore").open_writer(_store(self.bucket), self.key))
 
 
 class ObjectReader(io.RawIOBase):
-    """One version of an object, for readers that seek."""
+    """Reads one version of an object. Seekable; each read is a request."""
 
     def __init__(self, path: ObjectPath, status: ObjectStatus) -> None:
         self._path, self._status, self._position = path, status, 0
@@ -269,7 +273,7 @@ class ObjectReader(io.RawIOBase):
 
 
 class ObjectWriter(io.RawIOBase):
-    """Uploads an object in parts. Nothing is there before it is closed."""
+    """Uploads an object in parts. The object exists once the writer is closed."""
 
     def __init__(self, path: ObjectPath, writer: Any) -> None:
         self._path, self._writer = path, writer
@@ -306,19 +310,19 @@ def _store(bucket: str) -> ObjectStore:
 
 def _status(meta: Any) -> ObjectStatus:
     version = meta["e_tag"] or meta["last_modified"].isoformat()
-    if not version.endswith('"'):  # Azure has quotes in headers, which conditions need, and none in listings
+    if not version.endswith('"'):  # Azure omits the quotes in listings; conditions need them
         version = f'"{version}"'
     return ObjectStatus(meta["size"], version, meta["last_modified"])
 
 
 def store_failed(path: ObjectPath, reason: str, hint: str = CREDENTIALS) -> WirebookError:
-    """The problem of a store that refused a request or did not answer, with the first words of its reason."""
+    """The error of a store that refused a request or did not answer. A long reason is cut."""
     reason = LONG_URL.sub(r"\1...", " ".join(reason.split()))[:MAX_MESSAGE]  # the status follows the URL
     message = f"the store of '{path}' refused a request or did not answer: {reason}"
     return WirebookError(Problem("store-failed", message, file=str(path), hint=hint))
 
 
 def is_refusal(problem: Problem) -> bool:
-    """Whether a store refused a request, such as for its credentials, rather than that it did not answer or was busy:
-    repeating the request does not help."""
+    """Whether a store refused a request, for example for its credentials, so that a retry does not help. A store that
+    does not answer or is busy has not refused it."""
     return problem.code == "store-failed" and REFUSAL.search(problem.message) is not None

@@ -1,9 +1,9 @@
-"""The records of a target: small files below ``_wirebook``, which one run at a time writes.
+"""The records of a target: small files below ``_wirebook``, which only one run at a time writes.
 
-In a folder, a lock of the operating system keeps other runs out. In an object store, a *lease* does: a numbered object
-that its holder creates, renews and marks as released; a lease that was not renewed for a minute has expired, and the
-next run takes over. A run that was only slow cannot do harm then: manifests are created, never replaced, so the
-number of its batch is taken.
+In a folder, a lock of the operating system excludes other runs. In an object store and in HDFS, a *lease* does: a
+numbered object that its holder creates, renews and marks as released. A lease that has not been renewed for a minute
+has expired, and the next run takes over. If the earlier run was only slow, it does no harm: manifests are created,
+never replaced, so it can commit its batch only as long as no other run has committed a batch of this number.
 
 Spec: docs/land.md#the-target-folder; docs/decisions/0195
 """
@@ -44,15 +44,15 @@ __all__ = [
 ]
 
 LEASE_SECONDS: Final = 60
-"""A lease that was not renewed for so long has expired."""
+"""A lease that has not been renewed for this time has expired."""
 UNRELEASED: Final = set[str]()
-"""Leases that this process no longer needs, and could not release because the store did not answer."""
+"""IDs of leases that this process no longer holds, but could not release because the store did not answer."""
 LOCKS: Final = Path("/proc/locks")
-"""The locks of this machine, on Linux."""
+"""The file that lists the locks of this machine, on Linux."""
 
 
 class Holder(NamedTuple):
-    """Who holds a target, or held it last. `is_running` is None if this machine cannot know."""
+    """The run that holds a target, or held it last. `is_running` is None if this machine cannot know."""
 
     owner: str
     is_running: bool | None
@@ -62,7 +62,7 @@ class Records(Protocol):
     """The small files of a target, by name, such as ``batches/1.json``."""
 
     def exists(self) -> bool:
-        """Whether there is any."""
+        """Whether the target has any records."""
 
     def location(self, name: str) -> Location: ...
 
@@ -70,13 +70,16 @@ class Records(Protocol):
         """The names of the files in a folder, in no order. Raises: OSError, store-failed"""
 
     def read(self, names: Iterable[str]) -> Iterator[bytes]:
-        """The contents of files that `names` has listed, and that are never replaced. Raises: OSError, store-failed"""
+        """The contents of files that `names` has listed. They are never replaced, and may be cached.
+
+        Raises: OSError, store-failed
+        """
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file completely or not at all. Raises: unwritable-target, store-failed"""
 
     def create(self, name: str, data: bytes) -> None:
-        """Write a file that does not exist. Raises: FileExistsError, unwritable-target, store-failed"""
+        """Write a file that does not exist yet. Raises: FileExistsError, unwritable-target, store-failed"""
 
     def delete(self, name: str) -> None:
         """Delete a file, if it exists."""
@@ -85,11 +88,14 @@ class Records(Protocol):
         """Check that this run still holds the target. Raises: target-locked"""
 
     def holder(self) -> Holder | None:
-        """Who holds the target, found without touching it; None if nobody ever has. Raises: OSError, store-failed"""
+        """The holder of the target, found without taking a lock; None if no run has ever held it.
+
+        Raises: OSError, store-failed
+        """
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the target. It is released when the process ends, however it ends.
+        """Hold the target. If the process is killed, a lock ends at once, and a lease expires.
 
         Raises: target-locked, unwritable-target, store-failed
         """
@@ -104,7 +110,7 @@ def records_of(root: Location) -> Records:
 
 
 class FolderRecords:
-    """Files of a folder."""
+    """Records in a folder."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._home = root, root / "_wirebook"
@@ -130,7 +136,7 @@ class FolderRecords:
         write_atomically(path, data)
 
     def create(self, name: str, data: bytes) -> None:
-        if (self._home / name).exists():  # nobody else writes while the folder is locked
+        if (self._home / name).exists():  # no race: only the run that holds the lock writes
             raise FileExistsError(self._home / name)
         self.write(name, data)
 
@@ -146,7 +152,7 @@ class FolderRecords:
             process, _, host = path.read_text(errors="replace").strip().partition(" on ")
         except FileNotFoundError:
             return None
-        if not process:  # a run is about to write it
+        if not process:  # a run has just created the file and is about to write to it
             return Holder("another run", None)
         owner = f"process {process} on {host}"
         if host != os.uname().nodename or not LOCKS.exists():
@@ -171,7 +177,7 @@ class FolderRecords:
                 owner = os.pread(fd, 100, 0).decode(errors="replace").strip() or "unknown"
                 message = f"another run (process {owner}) is writing to '{self._root}'"
                 raise WirebookError(Problem("target-locked", message, hint="wait until it has ended")) from error
-            except OSError as error:  # a network file system without locks
+            except OSError as error:  # for example, a network file system without locks
                 raise WirebookError(_unwritable(self._root / "_wirebook/lock", error)) from error
             try:
                 os.ftruncate(fd, 0)
@@ -194,7 +200,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 @contextmanager
 def open_atomically(path: Path) -> Iterator[BinaryIO]:
-    """A new file, which takes the place of `path` once it is complete and on disk.
+    """Open a new file, which replaces `path` once it is complete and on disk.
 
     Raises: unwritable-target
     """
@@ -212,7 +218,7 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Write a file, which may be there in part after a failure, and flush it to disk.
+    """Write a file and flush it to disk. After a failure, a part of it may exist.
 
     Raises: OSError
     """
@@ -237,7 +243,7 @@ def _unwritable(path: Path, error: OSError) -> Problem:
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a lease: who holds it. `place` is the machine and its space of processes."""
+    """The content of a lease: its holder. `place` identifies the machine since its start, and the PID namespace."""
 
     id: str
     process: int
@@ -247,7 +253,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_dead(self) -> bool:
-        """Whether its process was one of this machine and has ended, or is this one, which has given it up."""
+        """Whether its process was on this machine and has ended, or is this process, which no longer holds it."""
         if self.id in UNRELEASED:
             return True
         if self.place != _place():
@@ -262,7 +268,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ObjectRecords:
-    """Objects of a store that can create an object on the condition that there is none."""
+    """Records in an object store or HDFS, which can create an object on the condition that it does not exist."""
 
     def __init__(self, root: ObjectPath) -> None:
         self._root, self._home = root, root / "_wirebook"
@@ -307,7 +313,7 @@ class ObjectRecords:
         if lease.released or lease.is_dead:
             return Holder(owner, False)
         age = (datetime.now(UTC) - leases[newest].modified).total_seconds()
-        return Holder(owner, True if age < LEASE_SECONDS else None)  # the clock of the store may differ
+        return Holder(owner, True if age < LEASE_SECONDS else None)  # None: the clocks may differ
 
     # -- the lease -----------------------------------------------------------------------------------------------
 
@@ -333,7 +339,7 @@ class ObjectRecords:
                 released = msgspec.structs.replace(self._lease[1], released=True)
                 try:
                     self._lease_path(number).write_bytes(msgspec.json.encode(released))
-                except WirebookError:  # for other processes, it expires
+                except WirebookError:  # other processes wait until it expires
                     UNRELEASED.add(self._lease[1].id)
             self._lease = None
 
@@ -346,7 +352,7 @@ class ObjectRecords:
         return {int(path.name.partition(".")[0]): status for path, status in below if path.name[:1].isdigit()}
 
     def _read_lease(self, number: int) -> Lease | None:
-        """A lease that was listed; None if another run has taken the next one since, and deleted it.
+        """A lease that was listed; None if another run has since taken the next one and deleted this one.
 
         Raises: store-failed
         """
@@ -373,7 +379,7 @@ class ObjectRecords:
         own = Lease(id=uuid.uuid4().hex, process=os.getpid(), host=socket.gethostname(), place=_place())
         try:
             self._lease_path(newest + 1).create(msgspec.json.encode(own))
-        except (FileExistsError, FileNotFoundError) as error:  # created by another run, which may have deleted it again
+        except (FileExistsError, FileNotFoundError) as error:  # another run has created it, and may have deleted it
             raise self._held_by(None, LEASE_SECONDS) from error
         self._lease, self._lost = (newest + 1, own), False
         for number in leases:
@@ -387,7 +393,7 @@ class ObjectRecords:
         return WirebookError(Problem("target-locked", message, hint=hint))
 
     def _now(self) -> datetime:
-        """The time by the clock of the store."""
+        """The current time by the clock of the store."""
         probe = self._home / "leases" / f"clock-{uuid.uuid4().hex}"
         probe.write_bytes(b"")
         try:
@@ -396,9 +402,9 @@ class ObjectRecords:
             probe.unlink()
 
     def _renew(self, number: int, done: threading.Event) -> None:
-        """Renew the lease until `done`; note it if another run has taken the next one."""
+        """Renew the lease until `done`, or until another run has taken the next one, which sets `_lost`."""
         while not done.wait(LEASE_SECONDS / 4):
-            with suppress(WirebookError):  # if the store is away for long, the lease expires
+            with suppress(WirebookError):  # if the store does not answer for a minute, the lease expires
                 if max(self._leases(), default=0) > number:
                     self._lost = True
                     return
@@ -408,13 +414,13 @@ class ObjectRecords:
 
 @lru_cache(maxsize=512)
 def _read_version(path: ObjectPath, version: str | None) -> bytes:
-    """The content of an object that is never replaced. Cached for callers that open the target again for each batch."""
+    """The content of one version of an object. Cached for callers that open the target again for each batch."""
     return path.read_bytes(version=version)
 
 
 @lru_cache(maxsize=1)
 def _place() -> str:
-    """The machine since its last start, and the space of process numbers."""
+    """Identifies the machine since its last start, and the PID namespace."""
     parts = [socket.gethostname()]
     with suppress(OSError):
         parts += [Path("/proc/sys/kernel/random/boot_id").read_text().strip(), os.readlink("/proc/self/ns/pid")]

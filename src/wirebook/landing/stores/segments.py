@@ -1,4 +1,4 @@
-"""Segments of captured messages in an object store: each group of messages is one object, which is durable at once."""
+"""Segments of captured messages in an object store. Each group of messages becomes one object, which is durable."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ __all__ = ["ObjectSegments"]
 
 
 class ObjectSegments:
-    """A `wirebook.capture.segments.Sink` that writes objects, one gateway at a time. Nothing has to be recovered after
-    a crash, but a gateway on another machine can start only when the lease has expired.
+    """A `wirebook.capture.segments.Sink` that writes objects.
 
-    Units: messages of `linger_seconds` share an object. They are acknowledged after it is uploaded.
+    One gateway at a time writes to a folder. Nothing needs recovery after a crash, but a gateway on another machine can
+    start only when the lease has expired.
+
+    Units: messages that arrive within `linger_seconds` share an object. They are acknowledged after it is uploaded.
     """
 
     recovered = 0
@@ -35,8 +37,8 @@ class ObjectSegments:
             self._lease = lease.pop_all()
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Upload lines as one object. After a failure, the same lines have the same name again: the object may be
-        there, if only the answer was lost.
+        """Upload lines as one object. If the upload fails and the same lines are written again, the object has the same
+        name again, because it may exist: perhaps only the answer of the store was lost.
 
         Raises: OSError, WirebookError (``target-locked``, if another gateway has taken over)
         """
@@ -46,17 +48,17 @@ class ObjectSegments:
             name = self._failed[0]
         try:
             (self._folder / name).write_bytes(b"\n".join(lines) + b"\n")
-        except WirebookError as error:  # the gateway tries again
+        except WirebookError as error:  # the gateway retries
             self._failed = name, [*lines]
             raise OSError(error.problems[0].message) from error
         self._failed = None
 
     def roll(self) -> None:
-        """Every object is complete; only the lease is checked. Raises: WirebookError (``target-locked``)"""
+        """Check the lease; there is no open segment to end. Raises: WirebookError (``target-locked``)"""
         self._records.check_lock()
 
     def close(self) -> None:
-        """Every object is complete; release the lease."""
+        """Release the lease; all objects are complete."""
         self._lease.close()
 
 

@@ -1,1 +1,1 @@
-"""Watching runs: the figures of each batch, the status of a target, metrics, and events of lineage."""
+"""Monitoring of runs: the figures of each batch, the status of a target, metrics, and lineage events."""

@@ -1,4 +1,4 @@
-"""The figures of a batch: the object of its progress line, which the command line prints and a stream records.
+"""The figures of a batch: the JSON object that the command line prints as a progress line, and that a stream records.
 
 Spec: docs/figures.md; docs/decisions/0198
 """
@@ -17,19 +17,19 @@ from wirebook.landing.runs.settings import CommittedBatch
 __all__ = ["RECENT_BATCHES", "BatchFigures", "RecentBatches", "figures_of", "percentile", "timestamp"]
 
 RECENT_BATCHES: Final = 100
-"""How many batches `p50_seconds` and `p95_seconds` are about."""
+"""Number of batches in the percentiles `p50_seconds` and `p95_seconds`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchFigures:
-    """What a batch did, and how long it took.
+    """The results of a batch, and its duration.
 
-    Shape: `number` is that of the batch in its query for a stream, else in the target. `catalogue` is a fingerprint.
-    `partitions` has the messages that a broker had after the batch and the stream had not read, by
-    ``kafka:TOPIC/PARTITION``; None if this is not known. `position` is up to where the stream has read, in the form of
-    its source. `unread` are the files and bytes (estimated) of the source
-    that the run is still to read; None for a stream. `p50_seconds` and `p95_seconds` are percentiles of the durations
-    of the last hundred batches of the run.
+    Shape: `number` is the number of the batch: of a stream, in its query, otherwise in the target. `catalogue` is a
+    fingerprint. `partitions` has the number of messages in the broker that the stream had not read after the batch, by
+    ``kafka:TOPIC/PARTITION``; None if it is not known. `position` is how far the stream has read, in the format of its
+    source. `unread` has the numbers of files and (estimated) bytes of the source that the run has not read yet; None
+    for a stream. `p50_seconds` and `p95_seconds` are percentiles of the durations of the last hundred batches of the
+    run.
     """
 
     number: int
@@ -48,7 +48,7 @@ class BatchFigures:
 
     @property
     def lag(self) -> int | None:
-        """The messages of all partitions that the stream had not read; None if this is not known."""
+        """The number of messages of all partitions that the stream had not read; None if it is not known."""
         return None if self.partitions is None else sum(self.partitions.values())
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class RecentBatches:
 
 
 def percentile(values: Iterable[float], percent: int) -> float | None:
-    """The smallest value that is not below `percent` per cent of the values; None without values."""
+    """The percentile by the nearest-rank method, rounded to 3 decimal places; None without values."""
     ordered = sorted(values)
     return round(ordered[max(-(-percent * len(ordered) // 100) - 1, 0)], 3) if ordered else None
 

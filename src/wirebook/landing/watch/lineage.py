@@ -1,6 +1,6 @@
-"""Events of OpenLineage: which sources a run reads, which tables it writes, with their columns and numbers of rows.
+"""OpenLineage events of a run: its sources, and the tables that it writes, with their columns and numbers of rows.
 
-Events are sent in the background. Whatever fails there is noted and stops nothing.
+Events are sent in the background. Failures are noted and do not affect the run.
 
 Spec: docs/how-to/watch.md#openlineage; docs/decisions/0200
 """
@@ -32,11 +32,11 @@ __all__ = ["Dataset", "RunLineage", "file_source", "is_configured"]
 PRODUCER: Final = f"urn:wirebook:{version('wirebook')}"
 CONFIGURATION: Final = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG")
 MAX_EVENTS: Final = 1000
-"""Events that wait for the server; further ones are dropped."""
+"""Maximum number of events that wait to be sent; further ones are dropped."""
 MAX_TABLES: Final = 500
-"""Tables in one event, those with the most rows."""
+"""Maximum number of tables in one event: those with the most rows."""
 CLOSE_SECONDS: Final = 10.0
-"""How long the end of a run waits until its events are sent."""
+"""Maximum time that the end of a run waits until its events are sent."""
 ABORT_SECONDS: Final = 2.0
 """The same after an interrupt."""
 
@@ -72,7 +72,7 @@ def is_configured() -> bool:
 class RunLineage:
     """The events of one run: START, RUNNING after each batch, and COMPLETE, ABORT (stopped) or FAIL.
 
-    Without a configuration it does nothing. Counts of rows are those since the run started.
+    Does nothing if OpenLineage is not configured. Numbers of rows are totals since the start of the run.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class RunLineage:
             self._note(f"OpenLineage: {unsent or 'some'} events were not sent, because the server is too slow")
 
     def add(self, report: Report) -> None:
-        """Send what a batch wrote."""
+        """Send the tables that a batch has written."""
         if self._thread is not None:
             rows = {name: count for name, count in report.rows.items() if count}
             self._rows.update(rows)
@@ -166,7 +166,7 @@ class RunLineage:
             self._note(f"OpenLineage: events were not sent: {_reason(error)}")
 
     def _event(self, run_id: str, kind: str, when: datetime, rows: dict[str, int], failure: str | None) -> Any:
-        """The event of OpenLineage."""
+        """Build the OpenLineage event."""
         from openlineage.client import event_v2 as lineage  # noqa: PLC0415
         from openlineage.client.facet_v2 import (  # noqa: PLC0415
             error_message_run,
@@ -203,7 +203,7 @@ class RunLineage:
         )
 
     def _outputs(self, rows: dict[str, int]) -> list[Any]:
-        """The tables with the columns that they have now, and the rows of this run."""
+        """The tables with their current columns and the numbers of rows of this run."""
         from openlineage.client import event_v2 as lineage  # noqa: PLC0415
         from openlineage.client.facet_v2 import output_statistics_output_dataset, schema_dataset  # noqa: PLC0415
 
@@ -234,6 +234,6 @@ class RunLineage:
 
 
 def _reason(error: Exception) -> str:
-    """The class of an error, without its message, which may hold a URL with credentials; of HTTP, the status."""
+    """The class of an error, and its HTTP status, if any. The message is left out: a URL in it may have credentials."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     return type(error).__name__ + (f" (HTTP {status})" if status is not None else "")

@@ -1,4 +1,4 @@
-"""Metrics of a stream for Prometheus.
+"""Prometheus metrics of a stream.
 
 Spec: docs/how-to/watch.md#prometheus; docs/decisions/0199
 """
@@ -23,9 +23,9 @@ from wirebook.landing.watch.figures import BatchFigures
 __all__ = ["MAX_SERIES", "OTHER", "UNKNOWN", "StreamMetrics"]
 
 MAX_SERIES: Final = 1000
-"""Definitions or endpoints that have a time series of their own."""
+"""Maximum number of definitions or endpoints that have a time series of their own."""
 OTHER: Final = "other"
-"""The label of the definitions or endpoints beyond."""
+"""The label of all further definitions or endpoints."""
 UNKNOWN: Final = "unknown"
 """The label of messages whose endpoint is not known."""
 BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
@@ -33,10 +33,10 @@ BUCKETS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
 
 
 class StreamMetrics(Collector):
-    """The numbers of the batches that a stream has landed since it started.
+    """The totals of the batches that a stream has landed since it started.
 
-    The first thousand definitions and endpoints with messages have a time series each, and keep it; all others share
-    one, so that a catalogue of any size makes a bounded number of series and the sum over them stays exact.
+    Each of the first thousand definitions and endpoints with messages keeps a time series of its own; all others share
+    one. So the number of series is bounded for a catalogue of any size, and the sum over them is exact.
     """
 
     def __init__(self, endpoint: str) -> None:
@@ -70,12 +70,12 @@ class StreamMetrics(Collector):
             self._last = figures
 
     def set_connection(self, failure: str | None) -> None:
-        """Note why the broker or the store cannot be reached, or that they can."""
+        """Record why the broker or the store cannot be reached; None if they can be reached."""
         self._failure = failure
 
     @property
     def is_ready(self) -> bool:
-        """Whether the query has started, and the broker and the store can be reached."""
+        """Whether the query has started and can reach the broker and the store."""
         return self._failure is None
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class StreamMetrics(Collector):
         yield from self._gauges()
 
     def _gauges(self) -> Iterator[Metric]:
-        """The gauges: of the broker, and those of the last batch."""
+        """Yield the gauges: of the connection and of the last batch."""
         labels, last = (self._endpoint,), self._last
         connected = GaugeMetricFamily(
             "wirebook_stream_connected", "0 while the broker or the store cannot be reached.", labels=("endpoint",)
@@ -167,6 +167,6 @@ def _add(series: Counter[str], counts: Mapping[str, int]) -> None:
 
 
 def _with_unknown(counts: Counter[str], total: int) -> Mapping[str, int]:
-    """Counts by endpoint, and the rest of the total, if there is any, as `UNKNOWN`."""
+    """Counts by endpoint. The rest of the total, if any, counts as `UNKNOWN`."""
     unknown = total - counts.total()
     return {**counts, UNKNOWN: unknown} if unknown else counts

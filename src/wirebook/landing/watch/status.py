@@ -1,6 +1,7 @@
-"""The status of a target: what its last batches did, and whether a run is writing to it. Reads its records alone.
+"""The status of a target: the results of its last batches, and whether a run is writing to it.
 
-It takes no lock and writes nothing, so it can be read beside a run, from any machine that sees the target.
+Reads only the records of the target. Takes no lock and writes nothing, so it can be called during a run, on any machine
+that can access the target.
 
 Spec: docs/how-to/watch.md#ask-a-target
 """
@@ -34,8 +35,9 @@ __all__ = ["LastBatches", "TargetStatus", "target_status"]
 class LastBatches:
     """The sum of the last batches of a target.
 
-    Units: `seconds` are the durations of batches until their commit; `rate` is messages per second of them. Shape:
-    figures that no manifest has, because an earlier version of Wirebook wrote them, are None or empty.
+    Units: `p50_seconds` and `p95_seconds` are percentiles of the durations of batches until their commit. `rate` is the
+    number of messages, replayed dead letters included, per second of these durations.
+    Shape: figures that no manifest has, because an earlier version of Wirebook wrote them, are None, empty or 0.
     """
 
     batches: int
@@ -55,7 +57,7 @@ class LastBatches:
 
     @staticmethod
     def of(manifests: Sequence[Manifest]) -> LastBatches:
-        """The sum of these batches, of which `read` and `outcomes` leave out replays."""
+        """The sum of these batches. `read` and `outcomes` leave out replays."""
         rows = sum((manifest.rows for manifest in manifests), Counter[str]())
         runs = [manifest.run for manifest in manifests if manifest.run is not None]
         seconds = [run.seconds for run in runs]
@@ -91,13 +93,13 @@ class LastBatches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetStatus:
-    """What the records of a target say.
+    """The status of a target, from its records.
 
-    Shape: `read`, `landed`, `dead_lettered`, `repeated`, `late` and `resolved` are about all batches, as in
-    `RunStatistics`.
-    `last` is the newest batch, `pending` the number of a batch that was begun and is not finished. `name` and `epoch`
-    are those of the last batch's catalogue. `holder` is who holds the target or held it last. `streams` are the figures
-    of the last batch of each streaming query. `problems` are the tables whose files are set aside.
+    Shape: `batches`, `read`, `landed`, `dead_lettered` (without resolved ones), `repeated`, `late` and `resolved` are
+    totals of all batches, as in `RunStatistics`. `last` is the newest batch; `pending` is the number of a batch that
+    has begun and is not finished. `name` and `epoch` are those of the catalogue of the last batch. `holder` is the run
+    that holds the target or held it last. `streams` has the figures of the last batch of each streaming query. `aside`
+    maps the tables whose files are set aside to the reasons by batch, and `problems` describes these tables.
     """
 
     target: str
@@ -121,7 +123,7 @@ class TargetStatus:
 
     @property
     def committed(self) -> datetime | None:
-        """When the last batch was committed; None if it was by an earlier version of Wirebook."""
+        """When the last batch was committed; None if an earlier version of Wirebook committed it."""
         run = self.last.run if self.last else None
         return run.started + timedelta(seconds=run.seconds) if run else None
 
@@ -163,7 +165,7 @@ class TargetStatus:
 def target_status(folder: AnyPath, recent: int = 20) -> TargetStatus:
     """The status of a target, with the sum of its `recent` last batches.
 
-    Cost: reads the last manifests, at most 300 unless `recent` is more, and the sum of the others.
+    Cost: reads the last manifests, at most 300 unless `recent` is more, and the stored sum of the others.
     Raises: no-target, broken-target, store-failed
     """
     target = Target(location_of(folder))
@@ -203,7 +205,7 @@ def _catalogue(target: Target, last: Manifest | None) -> dict[str, Any]:
     if last.run is not None and (last.run.name is not None or last.run.epoch is not None):
         return {"name": last.run.name, "epoch": last.run.epoch}
     name, epoch = None, None
-    with suppress(WirebookError):  # a batch of nothing but copies of files has no catalogue
+    with suppress(WirebookError):  # a batch that contains only copies of files has no catalogue
         name, epoch = name_and_epoch(orjson.loads(target.catalogue(last.catalogue)))
     return {"name": name, "epoch": epoch}
 
