@@ -53,6 +53,7 @@ def test_form_is_told_by_the_columns(available: list[str], chosen: dict[str, str
 @pytest.mark.parametrize("names", [("f", "n"), ["f", "n"]])
 def test_identity_is_two_columns(names: object) -> None:
     assert identity_of(names, ["value", "f", "n"]) == Identity("f", "n")
+    assert identity_of(("F", "n"), ["value", "f", "N"]) == Identity("f", "N")
     assert identity_of(None, ["value"]) is None
 
 
@@ -101,6 +102,7 @@ def test_kafka_columns_without_topic_are_a_warning(
         (["a"], {"valeu": "a"}, "'columns' maps 'valeu', which Wirebook does not know; it knows: app"),
         (["a"], {"value": "b"}, "'columns' names 'b', which the DataFrame does not have; found: 'a'"),
         (["a"], {"topic": "a"}, "has no columns with messages"),
+        (["k", "v"], {"value": "v", "key": "k"}, "'columns' maps 'key', which has no meaning beside 'value'"),
     ],
 )
 def test_columns_that_fit_no_form_are_named(available: list[str], chosen: dict[str, str] | None, message: str) -> None:

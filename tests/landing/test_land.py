@@ -291,6 +291,14 @@ def test_line_over_the_limit_is_one_dead_letter(workspace: Any) -> None:
     ]
 
 
+def test_line_over_the_limit_is_one_dead_letter_after_a_compressed_file_has_grown(workspace: Any) -> None:
+    sizes = Sizes(chunk=1 << 10, line=1 << 14, head=10)
+    path = workspace.write("a.gz", gzip.compress(lines(1) + b"x" * 100_000 + b"\n" + lines(1, 3)))
+    assert counts(workspace.land(sizes=sizes)) == (3, 2, 1, 0)
+    path.write_bytes(path.read_bytes() + gzip.compress(lines(2, 10)))
+    assert counts(workspace.land(sizes=sizes)) == (2, 2, 0, 3)
+
+
 def test_unreadable_file_is_reported_once_and_lands_once_readable(
     workspace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,8 +80,10 @@ def test_long_line_is_cut_and_reading_continues() -> None:
 
 
 def test_line_at_the_limit_is_whole() -> None:
-    line = b"x" * 63
+    line = b"x" * 64
     assert read(line + b"\nb\n") == ([(1, line), (2, b"b")], (3, b""))
+    assert read(b"a\n" + line) == ([(1, b"a")], (2, line))
+    assert read(line + b"x\nb\n") == ([LongLine(1, b"xxxx", 65), (2, b"b")], (3, b""))
 
 
 def test_long_last_line_is_the_tail() -> None:

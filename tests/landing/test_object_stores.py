@@ -21,6 +21,8 @@ from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.report.show import first_rows, tables_in
 from wirebook.landing.runs.target import Target
 from wirebook.landing.sources import byte_streams
+from wirebook.landing.sources.lines import Sizes
+from wirebook.landing.sources.splits import split_file
 from wirebook.landing.stores import records
 from wirebook.landing.stores.locations import is_file_system, location_of
 from wirebook.landing.stores.objects import ObjectReader
@@ -301,6 +303,15 @@ def test_parquet_object_that_is_replaced_or_deleted_during_the_run_is_not_damage
     assert (workspace.land(source).read, workspace.places("b")) == (4, [("f", line) for line in range(1, 5)])
 
 
+def test_last_line_of_an_object_over_the_limit_is_a_dead_letter(workspace: Any, bucket: str) -> None:
+    source, sizes = location_of(f"{bucket}/raw"), Sizes(chunk=64, line=200, head=100)
+    (source / "a").write_bytes(b'{"protocol":"X","t":"a","n":1}\n{"protocol":"X","t":"a","n":2}' + b" " * 300)
+    for read, skipped in ((2, 0), (0, 2)):
+        report = workspace.land(source, sizes=sizes)
+        assert (report.read, report.skipped, report.dead_lettered) == (read, skipped, read // 2)
+    assert [row["outcome"] for row in workspace.rows("dead_letters")] == ["oversized"]
+
+
 def test_compressed_object_that_is_deleted_while_it_is_read_is_not_damaged(
     workspace: Any, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,6 +330,22 @@ def test_compressed_object_that_is_deleted_while_it_is_read_is_not_damaged(
     workspace.runner.before = lambda: monkeypatch.setattr(ObjectReader, "read", read_and_delete)
     report = workspace.land(source)
     assert (report.dead_lettered, [problem.code for problem in report.problems]) == (0, ["source-changed"])
+
+
+def test_parquet_object_that_is_deleted_before_its_footer_is_read_is_not_damaged(
+    workspace: Any, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = location_of(f"{bucket}/raw")
+    pq.write_table(pa.table({"protocol": ["X"] * 3, "t": ["a"] * 3}), workspace.source / "f")
+    upload(workspace, source)
+
+    def delete_and_split(*arguments: Any) -> Any:
+        (source / "f").unlink()
+        return split_file(*arguments)
+
+    monkeypatch.setattr("wirebook.landing.runs.plan.split_file", delete_and_split)
+    report = workspace.land(source)
+    assert (report.read, [problem.code for problem in report.problems]) == (0, ["source-changed"])
 
 
 def test_damaged_object_that_is_replaced_by_the_whole_one(workspace: Any, store: str) -> None:

@@ -63,7 +63,16 @@ def test_format_is_detected_from_content(tmp_path: Path) -> None:
     assert detect_format(os.fsencode(path)) == FileFormat("parquet", "parquet", "rows")
 
 
-@pytest.mark.parametrize("text", [b'{"a":"' + b'\\"' * 500_000, b'{"' * 300_000, b"[" * 1_000_000, b'"' * 1_000_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a":"' + b'\\"' * 500_000,
+        b'{"a":"' + b'\\"' * 500_000 + b"\\",
+        b'{"' * 300_000,
+        b"[" * 1_000_000,
+        b'"' * 1_000_000,
+    ],
+)
 def test_hostile_content_is_detected_in_linear_time(text: bytes) -> None:
     first_value(text)
     detect_file_type(text)
@@ -92,6 +101,22 @@ def test_files_are_listed_in_name_order(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert [file.name for file in list_files(tmp_path).files] == ["\\xff", "a", "b.d", "b/c"]
     assert [file.name for file in list_files(tmp_path / "b" / "c").files] == ["c"]
+
+
+def test_file_that_several_paths_lead_to_is_listed_once(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    for name in ("in/zz/x", "out/deep/y", "out/z", "in/_no/n"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    for link, to in {
+        "aa/latest": "../zz", "aa/last.jsonl": "../zz/x", "zz/again": "x", "ext1": "../out", "ext2": "../out/deep",
+        "file2": "../out/z", "hidden": "_no/n", "hidden2": "_no/n", "zz/up": "..",
+    }.items():  # fmt: skip
+        (source / link).parent.mkdir(parents=True, exist_ok=True)
+        (source / link).symlink_to(to)
+    assert [file.name for file in list_files(source).files] == ["ext1/deep/y", "ext1/z", "hidden", "zz/x"]
+    (tmp_path / "to-deep").symlink_to("out/deep")
+    assert [file.name for file in list_files(tmp_path / "to-deep" / "..").files] == ["deep/y", "z"]
 
 
 @given(data=st.binary(max_size=100).map(lambda data: data.replace(b"\x01", b"\n")), at=st.integers(0, 100))

@@ -1,6 +1,6 @@
 """Finds the columns of a DataFrame that hold messages, and converts its Arrow batches to chunks.
 
-The columns have one of three forms. Their names are case-insensitive, as in Spark; those of `identity` are not.
+The columns have one of three forms. Their names are case-insensitive, as in Spark.
 
 ==========  =====================================================================================================
 ``lines``   ``value``: lines of the capture format, or CloudEvents as JSON (an event, or an array of events)
@@ -96,6 +96,10 @@ def input_columns(available: Sequence[str], chosen: Mapping[str, str] | None = N
         names = {ours: by_name[theirs.casefold()] for ours, theirs in chosen.items()}
     if form := form_of(names):
         used = {name: names[name] for name in FORMS[form][1] if name in names}
+        if chosen is not None and (unused := [name for name in chosen if name not in used]):
+            message = f"'columns' maps {_quoted(unused)}, which has no meaning beside {_quoted([*used])}"
+            hint = "for Kafka messages, map 'topic' and 'value'" if form == "lines" else "omit it"
+            raise WirebookError(Problem("frame-columns", message, expected=[*FORMS[form][1]], actual=unused, hint=hint))
         _check_single(available, [*used.values()])
         return InputColumns(form, used)
     message = f"the DataFrame has no columns with messages; found: {_quoted(available)}; needed: {WANTED}"
@@ -104,7 +108,7 @@ def input_columns(available: Sequence[str], chosen: Mapping[str, str] | None = N
 
 
 def identity_of(identity: object, available: Sequence[str]) -> Identity | None:
-    """Validate the two column names that a caller specifies as the identity of messages; None stays None.
+    """Find the two columns that a caller specifies as the identity of messages; None stays None.
 
     Raises: frame-columns, frame-identity
     """
@@ -115,11 +119,12 @@ def identity_of(identity: object, available: Sequence[str]) -> Identity | None:
         message = f"'identity' must name two columns, one of text and one of integers; got {identity!r}"
         hint = "name both, as in identity=('file', 'line')"
         raise WirebookError(Problem("frame-columns", message, expected="two columns", actual=repr(identity), hint=hint))
-    if missing := sorted({*names} - {*available}):
+    by_name = {name.casefold(): name for name in available}
+    if missing := sorted(name for name in names if name.casefold() not in by_name):
         message = f"'identity' names {missing}, which the DataFrame does not have; found: {[*available]}"
         raise WirebookError(Problem("frame-identity", message, expected=[*available], actual=missing))
     _check_single(available, names)
-    return Identity(*names)
+    return Identity(*(by_name[name.casefold()] for name in names))
 
 
 def form_of(names: Container[str]) -> str | None:

@@ -34,7 +34,8 @@ __all__ = [
 HEAD = 1 << 20
 """Maximum number of bytes of content that are examined."""
 
-TOKENS: Final = re.compile(rb'"(?P<text>(?:[^"\\]|\\.)*+)(?:"|\Z)|[\[\]{}:]', re.DOTALL)
+TOKENS: Final = re.compile(rb'"(?P<text>(?:[^"\\]|\\.)*+)(?:"|\\?\Z)|[\[\]{}:]', re.DOTALL)
+"""Brackets, colons and strings; the last string may be truncated, even between a backslash and what it escapes."""
 PARQUET_MAGIC = b"PAR1"
 CAPTURE_MEMBER, EVENT_MEMBER = b"protocol", b"specversion"
 
@@ -141,7 +142,8 @@ def detect_file_type(text: bytes) -> str | None:
 def detect_framing(text: bytes) -> str:
     """``whole`` if the first value continues on the next line, else ``lines``.
 
-    If the next line is a complete value, the result is ``lines``: the first line is probably a damaged record.
+    If the next line is a complete value, the result is ``lines``, because the first line is probably a damaged record,
+    unless the text as a whole is one value.
     """
     text = text.removeprefix(BOM).lstrip(BLANKS)
     line, _, rest = text.partition(b"\n")
@@ -149,7 +151,7 @@ def detect_framing(text: bytes) -> str:
         return "lines"
     following = rest.lstrip(BLANKS).partition(b"\n")[0].rstrip(BLANKS)
     stands_alone = following[:1] in (b"{", b"[") and first_value(following).end == len(following)
-    return "lines" if stands_alone and len(line.rstrip(BLANKS)) > 1 else "whole"
+    return "lines" if stands_alone and len(line.rstrip(BLANKS)) > 1 and not is_whole(text) else "whole"
 
 
 def first_value(text: bytes) -> FirstValue:

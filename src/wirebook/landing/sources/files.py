@@ -78,7 +78,7 @@ def list_files(source: str | os.PathLike[str] | ObjectPath, *, without: Location
     """
     if isinstance(source, ObjectPath):
         return _list_objects(source, without)
-    root = os.path.abspath(os.fsencode(source))
+    root = os.path.join(os.getcwdb(), os.fsencode(source))  # `abspath` would resolve `link/..` without the link
     try:
         mode = os.stat(root).st_mode
     except OSError as error:
@@ -101,7 +101,7 @@ def _list_objects(source: ObjectPath, without: Location | None) -> FileListing:
         is_empty = False
         name = path.key.removeprefix(source.key).lstrip("/")
         is_visible = not any(part.startswith((".", "_")) for part in name.split("/"))
-        if is_visible and not name.endswith("/") and not str(path).startswith(f"{without}/"):
+        if is_visible and name and not str(path).startswith(f"{without}/"):
             files.append(_listed(path, name, status))
     if is_empty:
         message = f"cannot read '{source}': there is no such object, and none below it"
@@ -116,17 +116,37 @@ def _listed(path: ObjectPath, name: str, status: ObjectStatus) -> SourceFile:
 
 
 def _walk(root: bytes, hidden: bytes, onerror: Callable[[OSError], None]) -> Iterator[bytes]:
-    """The paths of regular files. Symbolic links are followed; each folder is visited once."""
-    seen = set()
-    for folder, folders, names in os.walk(root, onerror=onerror, followlinks=True):
-        real = os.path.realpath(folder)
-        if real in seen or real == hidden:
-            folders.clear()
-            continue
-        seen.add(real)
-        folders[:] = [name for name in folders if not name.startswith((b".", b"_"))]
-        paths = (os.path.join(folder, name) for name in names if not name.startswith((b".", b"_")))
-        yield from filter(os.path.isfile, paths)
+    """The paths of regular files. Symbolic links are followed.
+
+    Each file is returned once: by its path without links, or else by the first path in the order of names.
+    """
+    seen = {hidden}
+    folder_links, file_links = deque([root]), list[bytes]()
+    while folder_links:
+        for folder, folders, names in os.walk(folder_links.popleft(), onerror=onerror):
+            real = os.path.realpath(folder)
+            if real in seen:
+                folders.clear()
+                continue
+            seen.add(real)
+            folders[:] = sorted(filter(_is_visible, folders))
+            folder_links += [path for name in folders if os.path.islink(path := os.path.join(folder, name))]
+            for path in (os.path.join(folder, name) for name in names if _is_visible(name)):
+                if os.path.islink(path):
+                    file_links.append(path)
+                elif os.path.isfile(path):
+                    yield path
+    for path in sorted(file_links):
+        real = os.path.realpath(path)
+        folder, name = os.path.split(real)
+        is_listed = real in seen or (folder in seen and _is_visible(name))
+        if os.path.isfile(real) and not is_listed:
+            seen.add(real)
+            yield path
+
+
+def _is_visible(name: bytes) -> bool:
+    return not name.startswith((b".", b"_"))
 
 
 def _readable(name: bytes) -> str:

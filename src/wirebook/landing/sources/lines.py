@@ -30,8 +30,8 @@ Bytes = npt.NDArray[np.uint8]
 class Sizes:
     """Limits on the memory that a reader uses.
 
-    Units: bytes. `chunk` is the initial size of the buffer, which grows up to `line` for a long line. Of a line that
-    does not fit, only the first `head` bytes are kept.
+    Units: bytes. `chunk` is the initial size of the buffer, which grows for a long line. Of a line of more than `line`
+    bytes, only the first `head` bytes are kept.
     """
 
     chunk: int = 16 << 20
@@ -141,8 +141,8 @@ class LineReader:
             elif self._filled < len(self._buffer):
                 self.tail = bytes(memoryview(self._buffer)[: self._filled])
                 return
-            elif self._filled < self._sizes.line:
-                grown = bytearray(min(2 * len(self._buffer), self._sizes.line))
+            elif self._filled <= self._sizes.line:
+                grown = bytearray(min(2 * len(self._buffer), self._sizes.line + 1))  # with a line end
                 grown[: self._filled] = memoryview(self._buffer)[: self._filled]
                 self._buffer = grown
             else:

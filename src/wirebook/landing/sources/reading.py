@@ -87,13 +87,16 @@ def _read_lines(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[
         for part in reader:
             progress.position = stream.position * EXPANSION.get(split.codec, 1)
             if isinstance(part, LongLine):
-                yield _too_long(split, part, sizes)
+                if part.number > split.after:
+                    yield _too_long(split, part, sizes)
+                elif recheck and part.number == split.after:
+                    _check_open_line(split, part.length)
             else:
                 lines = _without_open_line(split, part) if recheck else part
                 if len(lines.numbers):
                     yield Chunk(split.file, split.file_type, lines.values, lines.numbers)
             progress.lines = max(reader.line - 1, split.after)
-        yield from _read_tail(split, progress, stream, reader)
+        yield from _read_tail(split, progress, stream, reader, sizes)
     if split.last and progress.lines != split.last:
         raise SourceChanged(f"it had {split.last} lines up to byte {split.end} and now has {progress.lines}")
 
@@ -105,9 +108,14 @@ def _without_open_line(split: FileSplit, lines: Lines) -> Lines:
     """
     if not len(lines.numbers) or lines.numbers[0] > split.after:
         return lines
-    if len(lines.values[0].as_py()) != split.open_line:
-        raise SourceChanged(f"line {split.after} landed without a line end and has been continued since")
+    _check_open_line(split, len(lines.values[0].as_py()))
     return Lines(lines.values.slice(1), lines.numbers[1:], lines.last)
+
+
+def _check_open_line(split: FileSplit, length: int) -> None:
+    """Raises: SourceChanged"""
+    if length != split.open_line:
+        raise SourceChanged(f"line {split.after} landed without a line end and has been continued since")
 
 
 def _too_long(split: FileSplit, line: LongLine, sizes: Sizes) -> Chunk:
@@ -118,10 +126,12 @@ def _too_long(split: FileSplit, line: LongLine, sizes: Sizes) -> Chunk:
     return _lost(split, "too-large", line.number, message, line.head, expected=sizes.line, actual=line.length)
 
 
-def _read_tail(split: FileSplit, progress: Progress, stream: ByteStream, reader: LineReader) -> Iterator[Chunk]:
+def _read_tail(
+    split: FileSplit, progress: Progress, stream: ByteStream, reader: LineReader, sizes: Sizes
+) -> Iterator[Chunk]:
     """Handle the text after the last line end: a record, the rest of a damaged file, or an unfinished line."""
     tail = reader.tail.head if isinstance(reader.tail, LongLine) else reader.tail
-    length = len(tail.removesuffix(b"\r"))
+    length = reader.tail.length if isinstance(reader.tail, LongLine) else len(tail.removesuffix(b"\r"))
     is_new = reader.line > split.after
     is_landed = reader.line == split.after and split.open_line == length > 0  # without a line end
     if stream.problem:
@@ -134,7 +144,10 @@ def _read_tail(split: FileSplit, progress: Progress, stream: ByteStream, reader:
         if not (split.tail or split.version) and (isinstance(reader.tail, LongLine) or not is_whole(tail)):
             progress.unfinished = True  # left for a later run, except in an object: objects do not grow
             return
-        yield _one(split, reader.line, tail.removesuffix(b"\r"))
+        if isinstance(reader.tail, LongLine):
+            yield _too_long(split, reader.tail, sizes)
+        else:
+            yield _one(split, reader.line, tail.removesuffix(b"\r"))
         progress.lines, progress.open_line = reader.line, length
 
 
