@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from wirebook.capture.endpoints import ReceivedEndpoint, variable_of
 from wirebook.definitions.compile.endpoint_options import KAFKA_SECURITY
@@ -105,4 +106,4 @@ def require_login(endpoint: ReceivedEndpoint, mechanism: str) -> tuple[str, str]
 def missing_credentials(endpoint: ReceivedEndpoint, mechanism: str, hint: str) -> WirebookError:
     message = f"'{endpoint.xid}' needs credentials for the SASL mechanism {mechanism}"
     error = endpoint.problem("missing-credentials", ("protocoloptions", "authorization"), message)
-    return WirebookError(*(replace(problem, hint=hint) for problem in error.problems))
+    return WirebookError(*(msgspec.structs.replace(problem, hint=hint) for problem in error.problems))

@@ -13,11 +13,11 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
@@ -227,7 +227,7 @@ def _with_debug_hint(problem: Problem) -> Problem:
     """Add a hint to an internal error: how to print its traceback."""
     if problem.code != "internal-error" or problem.hint:
         return problem
-    return replace(problem, hint=f"set {_DEBUG}=1 to print a traceback")
+    return msgspec.structs.replace(problem, hint=f"set {_DEBUG}=1 to print a traceback")
 
 
 def _print_traceback() -> None:

@@ -5,10 +5,10 @@ Spec: docs/registry.md#importing
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from wirebook.catalog.importing import Import, load_import
@@ -100,7 +100,7 @@ def _at_its_entity(problem: Problem, catalogue: Import) -> Problem:
     pointer = "/".join((problem.xid or "").split("/")[:5])
     if problem.file or not pointer or resolve(dict(catalogue.document), pointer) is None:
         return problem
-    return replace(catalogue.place(problem.at(pointer=pointer)), pointer=None)
+    return msgspec.structs.replace(catalogue.place(problem.at(pointer=pointer)), pointer=None)
 
 
 def _placed(diagnostics: list[dict[str, Any]], catalogue: Import) -> list[Problem]:
@@ -110,6 +110,8 @@ def _placed(diagnostics: list[dict[str, Any]], catalogue: Import) -> list[Proble
         Problem(**{name: value for name, value in diagnostic.items() if name != "severity"})
         for diagnostic in known_codes
     )
-    placed = [catalogue.place(replace(problem, file=None, line=None, column=None)) for problem in problems]
+    placed = [
+        catalogue.place(msgspec.structs.replace(problem, file=None, line=None, column=None)) for problem in problems
+    ]
     known = {(problem.code, problem.pointer) for problem in catalogue.problems}
     return [problem for problem in placed if (problem.code, problem.pointer) not in known]

@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from wirebook.cli.exit_codes import CANNOT_RUN, OK
@@ -201,7 +201,9 @@ def _of_input(problem: Problem) -> Problem:
     """Replace the hint of a problem of standard input: the complete input has another name, so it would land again."""
     if problem.code not in INCOMPLETE_CODES:
         return problem
-    return replace(problem, hint="land the complete input into another folder; here, all of it would land once more")
+    return msgspec.structs.replace(
+        problem, hint="land the complete input into another folder; here, all of it would land once more"
+    )
 
 
 def window_of(deduplicate: str | None) -> timedelta | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Final
+
+import msgspec
 
 from wirebook.problems.codes import CODES, Code, Severity
 
@@ -19,8 +20,14 @@ MAX_VALUE: Final = 200
 """Characters of an expected or actual value in a message."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Problem:
+class _Coded(msgspec.Struct, frozen=True):
+    """The members of a problem that may be positional arguments."""
+
+    code: str
+    message: str = ""
+
+
+class Problem(_Coded, frozen=True, kw_only=True):
     """One error, warning or note, with its place, the actual value and what is allowed.
 
     Shape: `message` is never empty: by default it is the title of the code with `expected` and `actual`. `slot` is the
@@ -30,9 +37,6 @@ class Problem:
     may have `detail`, an additional explanation.
     """
 
-    code: str
-    message: str = ""
-    _: KW_ONLY
     slot: str | None = None
     pointer: str | None = None
     xid: str | None = None
@@ -49,10 +53,10 @@ class Problem:
         if self.code not in CODES:
             raise KeyError(f"problem code '{self.code}' is not in wirebook.problems.codes")
         if not self.message.strip():
-            object.__setattr__(self, "message", self._default_message())
+            msgspec.structs.force_setattr(self, "message", self._default_message())
 
     def __repr__(self) -> str:
-        members = ((name, getattr(self, name)) for name in self.__slots__ if name != "code")
+        members = ((name, getattr(self, name)) for name in self.__struct_fields__ if name != "code")
         return (
             f"Problem({', '.join([repr(self.code), *(f'{n}={value!r}' for n, value in members if value is not None)])})"
         )
@@ -89,7 +93,7 @@ class Problem:
 
     def at(self, **place: Any) -> Problem:
         """Return the problem with another place (`file`, `line`, `column`, `pointer`, `xid`, `slot`)."""
-        return replace(self, **place)
+        return msgspec.structs.replace(self, **place)
 
     def reason(self) -> dict[str, Any]:
         """Return `code`, `slot`, `expected` and `actual`: the members in dead letters and in `match --json`."""
@@ -97,7 +101,7 @@ class Problem:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all members that are not None, for `--json`."""
-        members = {name: getattr(self, name) for name in self.__slots__}
+        members = {name: getattr(self, name) for name in self.__struct_fields__}
         return {"severity": str(self.severity)} | {name: value for name, value in members.items() if value is not None}
 
 

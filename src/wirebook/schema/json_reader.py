@@ -127,7 +127,8 @@ class JsonReader(SchemaReader):
     def problems(self, value: Any) -> tuple[Problem, ...]:
         """Return at most 20 of the first 1000 validation errors, sorted by the text of their place."""
         reasons = [self._problem(error) for error in islice(self.validator.iter_errors(value), 50 * MAX_PROBLEMS)]
-        reasons.sort(key=lambda problem: (str(problem.slot), str(problem.expected), problem.message))
+        if len(reasons) > 1:
+            reasons.sort(key=lambda problem: (str(problem.slot), str(problem.expected), problem.message))
         return tuple(reasons[:MAX_PROBLEMS])
 
     def _problem(self, error: jsonschema_rs.ValidationError) -> Problem:

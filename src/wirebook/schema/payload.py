@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -10,8 +9,7 @@ import msgspec
 UNSET = msgspec.UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(msgspec.Struct, frozen=True):
     """A payload.
 
     Shape: `raw` is None if the payload is the JSON value `value`; `content_type` is the declared one, None if absent.

@@ -12,9 +12,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from wirebook.capture.endpoints import ReceivedEndpoint
 from wirebook.capture.kafka_security import (
@@ -184,7 +186,7 @@ def kafka_source(catalog: Catalog, endpoint: ReceivedEndpoint, overrides: Mappin
         )
         hint = "receive its messages with `wirebook capture`, and land them with `wirebook land --follow`"
         error = endpoint.problem("not-receivable", "protocol", message, ["KAFKA", "NATS"], endpoint.protocol)
-        raise WirebookError(replace(error.problems[0], hint=hint))
+        raise WirebookError(msgspec.structs.replace(error.problems[0], hint=hint))
     for name in overrides.keys() & OWN_SETTINGS.keys():
         raise WirebookError(Problem("bad-setting", f"'{name}' cannot be set: {OWN_SETTINGS[name]}"))
     addresses = (overrides.get("bootstrap.servers") or endpoint.bootstrap_servers()).split(",")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
+
+import msgspec
 
 from wirebook.bindings import Timestamp, Uuid
 from wirebook.bindings.attributes import INT32, is_uri_reference
@@ -75,7 +77,7 @@ class Rendering:
         if (expected := _violated_rule(template, text)) is not None:
             problem = problem_of("illegal-character", constraint, text, constraint.declared)
             message = f"{constraint.label}: '{template.text}' becomes '{problem.actual}'; expected {expected}"
-            self.problems.append(replace(problem, message=message))
+            self.problems.append(msgspec.structs.replace(problem, message=message))
             return text
         # The only possible fault of a string is a character that is not allowed.
         if not self._check(constraint, text, "illegal-character" if constraint.type == "string" else None):

@@ -9,8 +9,10 @@ Spec: message/spec.md#basemessage, core/spec.md#cross-referencing-resources; doc
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from wirebook.core.xid import is_message, parse_xid
 from wirebook.definitions.normalize.document_messages import (
@@ -106,7 +108,7 @@ class _Resolver:
         }
         attributes = own_only | message.attributes
         problems = tuple(
-            replace(problem, pointer=self._place(problem, definition))
+            msgspec.structs.replace(problem, pointer=self._place(problem, definition))
             for problem in contradictions(attributes, definition)
         )
         self.log.problems += problems

@@ -41,6 +41,7 @@ LATEST = "draft/2020-12"
 _BY_DIGITS = {"04": "draft-04", "4": "draft-04", "06": "draft-06", "6": "draft-06", "07": "draft-07", "7": "draft-07",
               "201909": "draft/2019-09", "202012": LATEST, "2019": "draft/2019-09", "2020": LATEST}  # fmt: skip
 FORMAT = "JsonSchema"
+JSON_TYPES = (dict, list, str, int, float, bool)
 
 
 def draft_of(document: Any, version: str | None) -> str:
@@ -142,5 +143,5 @@ def expected(error: js.ValidationError) -> dict[str, Any]:
     if kind.name == "type":
         types = details["types"]
         return {"type": types[0] if len(types) == 1 else types}
-    is_json = bool(values) and isinstance(values[0], dict | list | str | int | float | bool)
+    is_json = bool(values) and isinstance(values[0], JSON_TYPES)
     return {kind.name: preview(values[0]) if is_json else True}
