@@ -14,11 +14,14 @@ import subprocess
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, get_overloads, is_typeddict
+
+import msgspec
 
 from wirebook.catalog import Catalog
 from wirebook.cli.app import COMMANDS, load_command
@@ -161,7 +164,7 @@ def signature(before: str, thing: Any) -> str:
     if is_typeddict(thing):
         members = (f"{name}: {kind.__forward_arg__}" for name, kind in thing.__annotations__.items())
         return code(f"{before}\n\n" + "\n".join(members))
-    is_plain = isinstance(thing, type) and not hasattr(thing, "__dataclass_fields__")
+    is_plain = isinstance(thing, type) and not (is_dataclass(thing) or issubclass(thing, msgspec.Struct))
     calls = [] if is_plain else [call(thing.__name__, function) for function in get_overloads(thing) or [thing]]
     return code("\n\n".join([before, *calls]))
 
