@@ -193,7 +193,14 @@ def with_star(parameters: list[inspect.Parameter]) -> Iterator[str]:
         if parameter.kind is parameter.KEYWORD_ONLY and is_open:
             yield "*"
         is_open = is_open and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-        yield f"{stars.get(parameter.kind, '')}{parameter.name}: {parameter.annotation}{default_of(parameter)}"
+        yield f"{stars.get(parameter.kind, '')}{parameter.name}: {type_of(parameter)}{default_of(parameter)}"
+
+
+def type_of(parameter: inspect.Parameter) -> str:
+    """Return the type as it is written; structs of msgspec have evaluated types."""
+    annotation = parameter.annotation
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return text.replace("typing.", "").replace("collections.abc.", "")
 
 
 def default_of(parameter: inspect.Parameter) -> str:
