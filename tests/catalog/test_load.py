@@ -279,3 +279,21 @@ def test_values_have_different_names() -> None:
     (problem,) = load_registry(GROUP, other).diagnostics
     assert problem.file == "<value 2>"
     assert "'<value 1>'" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("newest", "older"),
+    [
+        ("v10", ["v009", "v9"]),
+        ("v010", ["v9", "v0009"]),
+        ("2.0010.1", ["2.9.99", "2.10.0", "1.999.0"]),
+        ("2024-10-01", ["2024-09-30", "2024-9-2"]),
+        ("b", ["a", "10"]),
+        ("1" * 5000, ["9", "1" * 4999]),
+    ],
+)
+def test_newest_version_by_its_id_is_the_default(newest: str, older: list[str]) -> None:
+    versions = {version_id: {"name": version_id} for version_id in (newest, *older)}
+    registry = load_registry({"messagegroups": {"g": {"messages": {"m": {"versions": versions}}}}})
+    assert registry.messages["/messagegroups/g/messages/m"].attributes["name"] == newest
+    assert codes(registry) == ["guessed-default-version"]

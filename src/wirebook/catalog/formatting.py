@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from wirebook.catalog.load import build_registry
+from wirebook.core.names import version_order
 from wirebook.definitions.compile.slots import AMQP_SECTIONS, ATTRIBUTES
-from wirebook.definitions.normalize.document_messages import version_order
 from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.partial_documents import as_registry
 from wirebook.definitions.resolve.registry import DocumentOrigin

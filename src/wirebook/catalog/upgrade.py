@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from wirebook.core.names import GROUP_TYPES
-from wirebook.definitions.normalize.document_messages import version_order
+from wirebook.core.names import GROUP_TYPES, version_order
 from wirebook.definitions.normalize.documents import SPECVERSION
 from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.resolve.registry import LoadedRegistry

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~:@-]{0,127}\Z")
 IDENTIFIER_IN_WORDS: Final = "1 to 128 of A-Z a-z 0-9 . _ ~ : @ -, the first a letter, a digit or _"
+DIGITS: Final = re.compile(r"([0-9]+)")
 
 # Group collection -> (singular, resource collection, resource singular). Endpoints contain the same type of messages
 # as message groups.
@@ -33,6 +34,13 @@ SINGULARS: Final[dict[str, str]] = {
 def is_identifier(text: object) -> bool:
     """Return whether a value is a valid entity id."""
     return isinstance(text, str) and IDENTIFIER.match(text) is not None
+
+
+def version_order(version_id: str) -> tuple[list[tuple[int, str]], str]:
+    """Return the sort key of a Version id. Numbers are compared by value: ``v9`` precedes ``v010`` and ``v10``."""
+    # The parts at odd indexes are numbers. Without leading zeros, a number with more digits is greater.
+    parts = enumerate(DIGITS.split(version_id))
+    return [(len(part.lstrip("0")), part.lstrip("0")) if index % 2 else (0, part) for index, part in parts], version_id
 
 
 def collection_of(members: Mapping[str, Any]) -> str | None:

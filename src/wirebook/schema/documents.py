@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote, unquote, urljoin
 
+from wirebook.core.names import version_order
 from wirebook.text.json import JsonError, parse_json
 
 LOCAL = "https://catalogue.invalid"
@@ -168,14 +169,14 @@ def _default_version(schema: dict[str, Any], versions: dict[str, dict[str, Any]]
     """Return the id of the default Version (D46); None if there are no Versions.
 
     Rule: `defaultversionid` of `meta` or of the Resource, the Version with `isdefault`, `versionid` of the Resource;
-    the first that exists. Otherwise, the last id by length, then by character.
+    the first that exists. Otherwise, the newest by its id.
     """
     meta = schema.get("meta")
     named = meta.get("defaultversionid") if isinstance(meta, dict) else None
     flagged = [key for key, version in versions.items() if version.get("isdefault") is True]
     candidates = [named, schema.get("defaultversionid"), *flagged, schema.get("versionid")]
     known = (str(candidate) for candidate in candidates if candidate is not None and str(candidate) in versions)
-    return next(known, None) or max(versions, key=lambda key: key.rjust(128), default=None)
+    return next(known, None) or max(versions, key=version_order, default=None)
 
 
 def _document(xid: str, attributes: dict[str, Any]) -> SchemaDocument:

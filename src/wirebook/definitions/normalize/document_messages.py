@@ -5,11 +5,11 @@ Spec: core/spec.md#default-version; docs/semantics.md D46.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from wirebook.core.names import version_order
 from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.preview import preview
 from wirebook.text.pointers import child, escape
@@ -110,8 +110,3 @@ def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer:
         )
         log.report("guessed-default-version", pointer, message, xid, actual=list(versions)[:10])
     return newest
-
-
-def version_order(version_id: str) -> tuple[tuple[int, str], ...]:
-    """Return the sort key of a Version id. Numbers are compared as numbers: ``v9`` precedes ``v10``."""
-    return tuple((len(part), part) if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", version_id))
