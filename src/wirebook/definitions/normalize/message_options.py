@@ -278,6 +278,25 @@ def _entry_definition(item: Any) -> Any:
     return {"value": item} if isinstance(item, (str, int, float, bool)) else item
 
 
+def by_name(listed: list[tuple[str, Any, str]], place: RewriteCursor) -> dict[str, Any]:
+    """Return the entries of an array, each as (name, value, source pointer), as a map.
+
+    If a name is repeated, the first entry takes precedence.
+    """
+    normalised: dict[str, Any] = {}
+    for name, value, source in listed:
+        if name not in normalised:
+            normalised[name] = value
+            place.inside(name).record_origin(source)
+            continue
+        code, values = "conflicting-names", "different values; the first one is used"
+        if normalised[name] == value:
+            code, values = "repeated-attribute-name", "the same value"
+        message = f"'{preview(name)}' occurs twice with {values}; a map has each name once, so remove one of them"
+        place.report_source(code, source, message, expected=normalised[name], actual=value)
+    return normalised
+
+
 def entry_map(value: Any, place: RewriteCursor) -> dict[str, Any] | None:
     """Normalise Kafka `headers` to a map of ``{name, value, ...}``. A map of scalars and an array are converted.
 
@@ -287,9 +306,9 @@ def entry_map(value: Any, place: RewriteCursor) -> dict[str, Any] | None:
         message = "Kafka 'headers' must be a map; the array form was converted"
         place.report("old-shape", message, expected="a map")
         listed = entries(value, place) or []
-        for index, entry in enumerate(listed):
-            place.inside(entry["name"]).record_origin(place.inside(index).source)
-        return {str(entry["name"]): entry for entry in listed}
+        return by_name(
+            [(str(entry["name"]), entry, place.inside(index).source) for index, entry in enumerate(listed)], place
+        )
     if not isinstance(value, dict):
         message = f"Kafka 'headers' must be a map; found '{preview(value)}'"
         place.report("wrong-shape", message, expected="an object", actual=value)

@@ -120,10 +120,13 @@ class RewriteCursor:
         """Record a problem at this place."""
         self.entity.report(code, self.pointer, message, **details)
 
+    def report_source(self, code: str, source: str, message: str, **details: Any) -> None:
+        """Record a problem at a pointer of the source document."""
+        self.entity.log.report_source(code, source, message, self.entity.xid, **details)
+
     def record_origin(self, source: str) -> None:
         """Record that the value at this place was at `source` in the source document."""
-        if source != self.pointer:
-            self.entity.log.origins[self.pointer] = source
+        self.entity.log.origins[self.pointer] = source
 
     def rename(self, members: dict[str, Any], old: str, new: str) -> None:
         """Rename a member of the object at this place. If both names exist, `new` takes precedence."""
