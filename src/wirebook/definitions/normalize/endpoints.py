@@ -5,11 +5,12 @@ Spec: docs/catalogues.md#dialects; endpoint/spec.md; endpoint-1.0-rc2.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from wirebook.definitions.compile.endpoint_options import CHANGED, FILTERS, KAFKA_SECURITY, OPTIONS
 from wirebook.definitions.normalize import names
-from wirebook.definitions.normalize.message_options import lift, rename_options
+from wirebook.definitions.normalize.message_options import by_name, lift, rename_options
 from wirebook.definitions.normalize.messages import (
     Roots,
     drop_server_attributes,
@@ -250,15 +251,28 @@ def _normalise_pairs(options: dict[str, Any], protocol: str, place: RewriteCurso
     """Convert headers to an array (HTTP) or a map (Kafka), and query parameters to a map."""
     if protocol == "HTTP" and isinstance(headers := options.get("headers"), dict):
         inner = place.inside("headers")
-        for index, name in enumerate(headers):
-            inner.inside(index).inside("value").record_origin(inner.inside(name).source)
+        for index, source in enumerate([inner.inside(name).source for name in headers]):
+            inner.inside(index).record_origin(source)
+            inner.inside(index).inside("value").record_origin(source)
         options["headers"] = [{"name": name, "value": value} for name, value in headers.items()]
         message = "HTTP 'headers' must be an array of objects with 'name' and 'value'; the map was converted"
         place.inside("headers").report("old-shape", message, expected="an array")
     for name in {"HTTP": ("query",), "KAFKA": ("headers",)}.get(protocol, ()):
         if isinstance(pairs := options.get(name), list) and all(isinstance(item, dict) for item in pairs):
-            for index, item in enumerate(pairs):
-                place.inside(name).inside(item.get("name")).record_origin(place.inside(name).inside(index).source)
-            options[name] = {str(item.get("name")): item.get("value") for item in pairs}
             message = f"{protocol} '{name}' must be a map; the array was converted"
             place.inside(name).report("old-shape", message, expected="a map")
+            options[name] = by_name(list(_named_values(pairs, place.inside(name))), place.inside(name))
+
+
+def _named_values(pairs: list[dict[str, Any]], place: RewriteCursor) -> Iterator[tuple[str, Any, str]]:
+    """Yield (name, value, source pointer) of each entry, and report what a map cannot contain."""
+    for index, item in enumerate(pairs):
+        entry, name = place.inside(index), item.get("name")
+        if not isinstance(name, str):
+            message = f"an entry must be an object with 'name' and 'value'; found '{preview(item)}', which is ignored"
+            entry.report("wrong-shape", message, expected="an object with 'name'", actual=item)
+            continue
+        for member in [member for member in item if member not in ("name", "value")]:
+            message = f"'{preview(member)}' is ignored: the map contains the value of '{preview(name)}' only; remove it"
+            entry.inside(member).report("dropped-attribute", message, actual=item[member])
+        yield name, item.get("value"), (entry.inside("value") if "value" in item else entry).source
