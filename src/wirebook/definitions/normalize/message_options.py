@@ -156,19 +156,19 @@ def _normalise_bare(options: dict[str, Any], name: str, place: RewriteCursor) ->
 
     A Kafka `key` of the type ``binary`` becomes `key_base64`.
     """
-    value = options[name]
+    value, new_name = options[name], name
     if isinstance(value, dict) and "value" in value:
-        message = f"'{name}' is written without an object; write {preview(json.dumps(value['value']))}"
+        if name == "key" and str(value.get("type")).casefold() == "binary":
+            new_name = "key_base64"
+        message = f"'{new_name}' is written without an object; write {preview(json.dumps(value['value']))}"
         place.report("wrapped-value", message, expected=value["value"], actual=value)
-        binary = name == "key" and str(value.get("type")).casefold() == "binary"
-        if binary:
-            del options[name]
-            name = "key_base64"
         while isinstance(value, dict) and "value" in value:
             value = options[name] = value["value"]
     if value == "":
         place.report("empty-value", f"'{name}' is an empty string, which is ignored; write a value or remove '{name}'")
         del options[name]
+    elif new_name != name:
+        place.outside.rename(options, name, new_name)
 
 
 def section(value: Any, place: RewriteCursor, names: tuple[str, ...], *, bare: bool = False) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.preview import preview
-from wirebook.text.pointers import child, escape
+from wirebook.text.pointers import child, escape, parent
 
 
 @dataclass(slots=True)
@@ -110,6 +110,11 @@ class RewriteCursor:
     def inside(self, token: object) -> RewriteCursor:
         """Return the cursor of the member `token`."""
         return RewriteCursor(self.entity, child(self.pointer, token))
+
+    @property
+    def outside(self) -> RewriteCursor:
+        """The cursor of the object or array that contains this place."""
+        return RewriteCursor(self.entity, parent(self.pointer))
 
     @property
     def source(self) -> str:
