@@ -23,7 +23,6 @@ from wirebook.definitions.normalize.messages import (
 )
 from wirebook.definitions.normalize.preview import preview
 from wirebook.definitions.normalize.rewriting import RewriteCursor, RewrittenEntity
-from wirebook.text.pointers import parent
 
 # Maps members of `config` (0.5) to protocol options.
 CONFIG_PLACES: Final = {
@@ -47,7 +46,8 @@ def normalise_endpoint(entity: RewrittenEntity, key: str, roots: Roots) -> None:
     drop_server_attributes(entity)
     _spread_config(entity)
     for name in TOP_LEVEL_OPTIONS:
-        _into_options(entity, entity.values, name, name, entity.at(name))
+        if name in entity.values:
+            entity.move(name, "protocoloptions")
     normalise_selectors(entity, keep_precision=True)
     usage = entity.values.get("usage")
     if isinstance(usage, str):
@@ -73,41 +73,15 @@ def _spread_config(entity: RewrittenEntity) -> None:
     config = entity.inner("config")
     if config is None:
         return
-    if "protocol" in config and "protocol" not in entity.values:
-        entity.log.origins[entity.at("protocol")] = entity.log.source_of(entity.at("config", "protocol"))
-        entity.values["protocol"] = config.pop("protocol")
-        _report_misplaced(entity, entity.at("protocol"), "protocol", "config.protocol")
+    if "protocol" in config:
+        source = entity.log.source_of(entity.at("config", "protocol"))
+        protocol = config.pop("protocol")
+        entity.put(entity.values, entity.at("protocol"), protocol, source, old="config.protocol", new="protocol")
     for name, option in CONFIG_PLACES.items():
-        _into_options(entity, config, name, option, entity.at("config", name))
+        if name in config:
+            entity.move(name, "protocoloptions", option, config, entity.at("config", name))
     if not config:
         del entity.values["config"]
-
-
-def _into_options(entity: RewrittenEntity, holder: dict[str, Any], name: str, option: str, pointer: str) -> None:
-    """Move a member of `holder` to `protocoloptions`. An option that already exists takes precedence."""
-    if name not in holder:
-        return
-    options = entity.inner("protocoloptions")
-    if options is None:
-        options = entity.values["protocoloptions"] = {}
-        entity.log.origins[entity.at("protocoloptions")] = entity.log.source_of(parent(pointer))
-    source, target = entity.log.source_of(pointer), entity.at("protocoloptions", option)
-    value = holder.pop(name)
-    if option in options and options[option] != value:
-        message = f"'{name}' differs from 'protocoloptions.{option}', which is used; remove '{name}'"
-        entity.log.report_source(
-            "conflicting-names", source, message, entity.xid, expected=options[option], actual=value
-        )
-        return
-    if option not in options:
-        options[option] = value
-        entity.log.origins[target] = source
-    _report_misplaced(entity, target, f"protocoloptions.{option}", name)
-
-
-def _report_misplaced(entity: RewrittenEntity, pointer: str, expected: str, actual: str) -> None:
-    message = f"'{actual}' was read as '{expected}', its place in 1.0-rc4"
-    entity.report("misplaced-attribute", pointer, message, expected=expected, actual=actual)
 
 
 # -- attributes -----------------------------------------------------------------------------------------------------

@@ -38,16 +38,8 @@ def normalise_identity(entity: RewrittenEntity, id_name: str, key: str) -> None:
 
 def normalise_origin(entity: RewrittenEntity) -> None:
     """Move `origin` (0.5) to `labels`. A label `origin` takes precedence."""
-    if not isinstance(entity.values.get("origin"), str):
-        return
-    labels = entity.inner("labels") or {}
-    source = entity.log.source_of(entity.at("origin"))
-    value = entity.values.pop("origin")
-    entity.values["labels"] = labels
-    if labels.setdefault("origin", value) == value:
-        entity.log.origins[entity.at("labels", "origin")] = source
-    message, place = "'origin' was read as 'labels.origin', its place in 1.0-rc4", entity.at("labels", "origin")
-    entity.report("misplaced-attribute", place, message, expected="labels.origin", actual="origin")
+    if isinstance(entity.values.get("origin"), str):
+        entity.move("origin", "labels")
 
 
 def drop_server_attributes(entity: RewrittenEntity) -> None:
@@ -62,32 +54,16 @@ def drop_server_attributes(entity: RewrittenEntity) -> None:
 def normalise_meta(entity: RewrittenEntity, roots: Roots) -> None:
     """Move `xref`, and other attributes that 0.5 has in the Resource, to `meta`, and normalise `xref` to an XID."""
     meta_names = (*names.META_NAMES, "epoch") if entity.old else names.META_NAMES
-    present = [name for name in meta_names if name in entity.values]
     meta = entity.inner("meta")
-    if meta is None and present:
-        meta = entity.values["meta"] = {}
-    for name in present:
-        _move_to_meta(entity, meta, name)
+    if meta is not None:
+        normalise_reference(entity, meta, "xref", entity.at("meta", "xref"), roots)
+    normalise_reference(entity, entity.values, "xref", entity.at("xref"), roots)
+    for name in meta_names:
+        if name in entity.values:
+            entity.move(name, "meta")
     for name in names.SERVER_META_NAMES:
         entity.drop(name, SERVER_ATTRIBUTE, "server-attribute")
     drop_server_attributes(entity)
-    if meta is not None:
-        normalise_reference(entity, meta, "xref", entity.at("meta", "xref"), roots)
-
-
-def _move_to_meta(entity: RewrittenEntity, meta: dict[str, Any] | None, name: str) -> None:
-    if meta is None:
-        return
-    source, target = entity.log.source_of(entity.at(name)), entity.at("meta", name)
-    value = entity.values.pop(name)
-    if meta.setdefault(name, value) != value:
-        message = f"'{name}' differs from 'meta.{name}', which is used; remove '{name}'"
-        entity.log.origins[target] = source
-        entity.report("conflicting-names", target, message, expected=meta[name], actual=value)
-        return
-    entity.log.origins[target] = source
-    message = f"'{name}' was read as 'meta.{name}', its place in 1.0-rc4"
-    entity.report("misplaced-attribute", target, message, expected=f"meta.{name}", actual=name)
 
 
 def normalise_reference(entity: RewrittenEntity, holder: dict[str, Any], name: str, pointer: str, roots: Roots) -> None:

@@ -52,6 +52,39 @@ class RewrittenEntity:
         self.log.origins[self.at(new)] = source
         self.report(code, self.at(new), f"'{old}' was read as '{new}', its name in 1.0-rc4", expected=new, actual=old)
 
+    def move(
+        self, name: str, object_name: str, new: str | None = None, members: dict[str, Any] | None = None, at: str = ""
+    ) -> None:
+        """Move the attribute `name` into the object `object_name`. If the object already has it, that takes precedence.
+
+        If it is not an attribute of the entity itself, `members` is the object that contains it, and `at` its pointer.
+        """
+        members, source, new = members or self.values, self.log.source_of(at or self.at(name)), new or name
+        value = members.pop(name)
+        target = self.inner(object_name)
+        if target is None:
+            target = self.values[object_name] = {}
+            self.log.origins[self.at(object_name)] = parent(source)
+        self.put(target, self.at(object_name, new), value, source, old=name, new=f"{object_name}.{new}")
+
+    def put(self, members: dict[str, Any], pointer: str, value: Any, source: str, *, old: str, new: str) -> None:
+        """Put a value that was at `source` into an object, and report it. An existing value takes precedence.
+
+        `pointer` is the new place; `old` and `new` are the paths of both places for the message.
+        """
+        name = new.rpartition(".")[2]
+        code, message = "misplaced-attribute", f"'{old}' was read as '{new}', its place in 1.0-rc4"
+        details: dict[str, Any] = {"expected": new, "actual": old}
+        if name not in members:
+            members[name] = value
+            self.log.origins[pointer] = source
+        elif members[name] == value:
+            code, message = "repeated-attribute-name", f"'{old}' repeats '{new}'; remove '{old}'"
+        else:
+            code, message = "conflicting-names", f"'{old}' differs from '{new}', which is used; remove '{old}'"
+            details = {"expected": members[name], "actual": value}
+        self.log.report_source(code, source, message, self.xid, **details)
+
     def drop(self, name: str, reason: str, code: str = "dropped-attribute") -> None:
         """Remove an attribute and report the reason."""
         if name in self.values:
