@@ -168,7 +168,7 @@ def canonical_reference(text: str, roots: tuple[str, ...] = ()) -> str:
 
     ``#/definitionGroups/g/definitions/m`` becomes ``/messagegroups/g/messages/m``, and so does the same path with or
     without a leading slash. A URL below one of `roots`, the URLs of the registry, becomes its path without
-    ``$details``; its collections are not renamed. A suffix of an id (a fragment, ``:Name``) is kept.
+    ``$details``. A suffix of an id (a fragment, ``:Name``) is kept.
     """
     if lacks_slash(text):
         text = f"/{text}"
@@ -178,7 +178,8 @@ def canonical_reference(text: str, roots: tuple[str, ...] = ()) -> str:
         return "/" + "/".join(_with_new_names(list(parse_pointer(pointer))))
     for root in roots:
         if text.startswith(f"{root}/"):
-            return text[len(root) :].split("$details", 1)[0]
+            text = text[len(root) :].split("$details", 1)[0]
+            break
     if text.startswith("/"):
         return "/" + "/".join(_with_new_names(text[1:].split("/")))
     return text
