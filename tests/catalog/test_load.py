@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from wirebook.catalog.load import load_registry
+from wirebook.definitions.lint.registry import lint
 from wirebook.problems import WirebookError
 from wirebook.text.source import DocumentLimits
 
@@ -297,3 +298,18 @@ def test_newest_version_by_its_id_is_the_default(newest: str, older: list[str]) 
     registry = load_registry({"messagegroups": {"g": {"messages": {"m": {"versions": versions}}}}})
     assert registry.messages["/messagegroups/g/messages/m"].attributes["name"] == newest
     assert codes(registry) == ["guessed-default-version"]
+
+
+@pytest.mark.parametrize("key", ["a~b", "a~1b", "a/b"])
+def test_finding_in_entity_whose_id_needs_escaping_is_at_its_line(tmp_path: Path, key: str) -> None:
+    message = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "t", "type": "strin"}}}
+    group = {"messagegroupid": key, "messages": {key: message, "v": {"versions": {key: message}}}}
+    for document in (group, {key: group}, {"messagegroups": {key: group}}):
+        registry = load_registry(write(tmp_path / "a.json", json.dumps(document, indent=1)))
+        places = registry.sources[0].places
+        findings = [problem for problem in lint(registry) if problem.code in ("unknown-type", "bad-identifier")]
+        assert [problem.code for problem in findings].count("unknown-type") == 2
+        assert [problem.code for problem in findings].count("bad-identifier") == (3 if "/" in key else 0)
+        for problem in findings:
+            assert problem.pointer in places
+            assert problem.line == places[problem.pointer].line

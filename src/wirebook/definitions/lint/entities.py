@@ -40,7 +40,7 @@ from wirebook.definitions.lint.attributes import (
 from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.normalize.names import canonical_reference, lacks_slash
 from wirebook.definitions.normalize.preview import preview
-from wirebook.text.pointers import child
+from wirebook.text.pointers import child, escape, unescape
 
 SPECVERSION: Final = re.compile(r"(?i)(?:0\.[0-9]+(?:-.+)?|1\.0(?:-rc[1-4])?)\Z")
 COMPATIBILITY_RULES: Final = ("none", *COMPATIBILITIES)
@@ -71,32 +71,29 @@ def check_entities(document: dict[str, Any]) -> Findings:
         for finding in _check_entity(entity):
             yield entity.xid or "/", finding
     for xid, resource, pointer, collection in _resources(document):
-        for finding in _check_resource(xid, resource, pointer, collection):
+        for finding in _check_resource(resource, pointer, collection):
             yield xid, finding
 
 
 def check_letter_case(document: dict[str, Any]) -> Findings:
     """Report siblings whose identifiers differ only in case."""
     for collection in GROUP_TYPES:
-        yield from _check_siblings("", document, collection)
+        yield from _check_siblings("", "", document, collection)
         for key, group in _members(document, collection):
-            yield from _check_siblings(f"/{collection}/{key}", group, GROUP_TYPES[collection][1])
-    for xid, resource, _, _ in _resources(document):
-        yield from _check_siblings(xid, resource, "versions")
+            pointer = child(f"/{collection}", key)
+            yield from _check_siblings(f"/{collection}/{key}", pointer, group, GROUP_TYPES[collection][1])
+    for xid, resource, pointer, _ in _resources(document):
+        yield from _check_siblings(xid, pointer, resource, "versions")
 
 
-def _check_siblings(holder: str, values: dict[str, Any], collection: str) -> Findings:
+def _check_siblings(holder: str, holder_pointer: str, values: dict[str, Any], collection: str) -> Findings:
     first: dict[str, str] = {}
     for key, _ in _members(values, collection):
         other = first.setdefault(key.casefold(), key)
         if other != key:
             message = f"'{preview(key)}' and '{preview(other)}' differ only by case; rename one"
-            pointer = child(f"{_pointer_of(holder)}/{collection}", key)
+            pointer = child(f"{holder_pointer}/{collection}", key)
             yield f"{holder}/{collection}/{key}", Finding("identifiers-differ-by-case", pointer, message, None, key)
-
-
-def _pointer_of(xid: str) -> str:
-    return xid.replace("~", "~0")
 
 
 # -- the entities of a document ---------------------------------------------------------------------------------------
@@ -251,10 +248,10 @@ def _check_statements(entity: LintedEntity) -> Iterator[Finding]:
 # -- a resource and its Versions --------------------------------------------------------------------------------------
 
 
-def _check_resource(xid: str, resource: dict[str, Any], pointer: str, collection: str) -> Iterator[Finding]:
+def _check_resource(resource: dict[str, Any], pointer: str, collection: str) -> Iterator[Finding]:
     meta: dict[str, Any] = resource["meta"] if isinstance(resource.get("meta"), dict) else {}
     versions = dict(_members(resource, "versions"))
-    yield from _check_names(xid, resource, pointer, collection, versions)
+    yield from _check_names(resource, pointer, collection, versions)
     yield from _check_compatibility(meta, f"{pointer}/meta")
     if "xref" in meta:
         return
@@ -264,12 +261,12 @@ def _check_resource(xid: str, resource: dict[str, Any], pointer: str, collection
 
 
 def _check_names(
-    xid: str, resource: dict[str, Any], pointer: str, collection: str, versions: dict[str, Any]
+    resource: dict[str, Any], pointer: str, collection: str, versions: dict[str, Any]
 ) -> Iterator[Finding]:
     """Check the Resource's id in `meta` and in each Version, and the ids of the Versions."""
-    name, own = f"{SINGULARS[collection]}id", xid.rpartition("/")[2]
+    name, own = f"{SINGULARS[collection]}id", unescape(pointer.rpartition("/")[2])
     holders = [("meta", resource.get("meta"))] + [
-        (f"versions/{_pointer_of(key)}", version) for key, version in versions.items()
+        (f"versions/{escape(key)}", version) for key, version in versions.items()
     ]
     for place, holder in holders:
         id_ = holder.get(name) if isinstance(holder, dict) else None

@@ -34,7 +34,7 @@ from wirebook.definitions.normalize.document_messages import DocumentMessage
 from wirebook.definitions.normalize.names import CLOUDEVENTS, PROTOCOLS, is_cloudevents
 from wirebook.definitions.normalize.preview import preview
 from wirebook.definitions.resolve.messages import ResolvedMessage
-from wirebook.text.pointers import child
+from wirebook.text.pointers import child, unescape
 
 NAME_AND_VERSION: Final = re.compile(r"[^/\s]+/\S+\Z")
 NAME: Final = re.compile(r"[^/\s]+(?:/\S+)?\Z")
@@ -58,10 +58,11 @@ def check_message(definition: DocumentMessage, resolved: ResolvedMessage) -> Ite
 
 def check_identity(subject: LintedMessage) -> Iterator[Finding]:
     """Check the identifier, and report Versions that are never matched."""
-    yield from check_identifier(subject.resolved.messageid, subject.at())
+    pointer = subject.definition.resource_pointer
+    yield from check_identifier(unescape(pointer.rpartition("/")[2]), pointer)
     if len(subject.definition.resource.get("versions") or ()) > 1:
         message = "only the default Version of the message is matched; the others have no effect"
-        yield Finding("several-versions", f"{subject.resolved.xid.replace('~', '~0')}/versions", message)
+        yield Finding("several-versions", f"{pointer}/versions", message)
 
 
 def check_selectors(subject: LintedMessage) -> Iterator[Finding]:

@@ -6,13 +6,13 @@ Spec: core/spec.md#default-version; docs/semantics.md D46.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from wirebook.core.names import version_order
 from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.preview import preview
-from wirebook.text.pointers import child, escape
+from wirebook.text.pointers import child, escape, format_pointer
 
 # Attributes of a Resource itself, not of its default Version.
 RESOURCE_ONLY: Final = ("meta", "metaurl", "versions", "versionsurl", "versionscount")
@@ -35,6 +35,16 @@ class DocumentMessage:
     xref: str | None = None
     resource: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def group_pointer(self) -> str:
+        """The pointer of the message group or endpoint."""
+        return "/".join(self.pointer.split("/")[:3])
+
+    @property
+    def resource_pointer(self) -> str:
+        """The pointer of the message itself, not of its default Version."""
+        return "/".join(self.pointer.split("/")[:5])
+
 
 def document_messages(document: dict[str, Any], log: Log) -> Iterator[DocumentMessage]:
     """Yield the messages of all groups and endpoints, in the order of the document."""
@@ -42,21 +52,30 @@ def document_messages(document: dict[str, Any], log: Log) -> Iterator[DocumentMe
         for group_id, group in document.get(collection, {}).items():
             for message_id, resource in (group.get("messages") or {}).items():
                 container = f"/{collection}/{group_id}"
-                yield _document_message(f"{container}/messages/{message_id}", container, group, resource, log)
+                message = DocumentMessage(
+                    xid=f"{container}/messages/{message_id}",
+                    pointer=format_pointer((collection, group_id, "messages", message_id)),
+                    container=container,
+                    group=group,
+                    attributes=resource,
+                    resource=resource,
+                )
+                yield _with_default_version(message, log)
 
 
-def _document_message(
-    xid: str, container: str, group: dict[str, Any], resource: dict[str, Any], log: Log
-) -> DocumentMessage:
+def _with_default_version(message: DocumentMessage, log: Log) -> DocumentMessage:
     """Return a message with the attributes of its default Version (D46)."""
-    pointer, attributes, versions = xid.replace("~", "~0"), resource, resource.get("versions")
+    resource, versions = message.resource, message.resource.get("versions")
     xref = (resource.get("meta") or {}).get("xref")
-    if versions and xref is None:
-        default = default_version(resource, versions, pointer, xid, log)
-        # Reading: an attribute of the default Version overrides the same attribute of its Resource, if both exist.
-        own = {name: value for name, value in resource.items() if name not in RESOURCE_ONLY}
-        pointer, attributes = child(f"{pointer}/versions", default), own | dict(versions[default])
-    return DocumentMessage(xid, pointer, container, group, attributes, None if xref is None else str(xref), resource)
+    if xref is not None:
+        return replace(message, xref=str(xref))
+    if not versions:
+        return message
+    default = default_version(resource, versions, message.pointer, message.xid, log)
+    # Reading: an attribute of the default Version overrides the same attribute of its Resource, if both exist.
+    own = {name: value for name, value in resource.items() if name not in RESOURCE_ONLY}
+    pointer = child(f"{message.pointer}/versions", default)
+    return replace(message, pointer=pointer, attributes=own | dict(versions[default]))
 
 
 def place_of_attribute(definition: DocumentMessage, definitions: Mapping[str, DocumentMessage], *names: str) -> str:
@@ -78,8 +97,8 @@ def place_of_attribute(definition: DocumentMessage, definitions: Mapping[str, Do
             return "".join((current.pointer, *(f"/{escape(name)}" for name in names)))
         current = definitions.get(str(current.attributes.get("basemessage")).partition("/versions/")[0])
     if len(names) == 1 and names[0] in definition.group:
-        return child(definition.container.replace("~", "~0"), names[0])
-    return definition.xid.replace("~", "~0")
+        return child(definition.group_pointer, names[0])
+    return definition.resource_pointer
 
 
 def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer: str, xid: str, log: Log) -> str:

@@ -11,6 +11,7 @@ from wirebook.core.names import GROUP_TYPES, SINGULARS, collection_of
 from wirebook.core.xid import parse_xid
 from wirebook.definitions.normalize.foreign_documents import OLD_COLLECTIONS, document_kind
 from wirebook.definitions.normalize.log import Log
+from wirebook.text.pointers import child
 
 REGISTRY_MARKS: Final = ("specversion", "registryid", *GROUP_TYPES, *OLD_COLLECTIONS)
 
@@ -21,7 +22,7 @@ def as_registry(value: Any, log: Log) -> dict[str, Any] | None:
         return None
     if (group := _collection_and_id(value)) is not None:
         groups, key = group
-        log.origins[f"/{groups}/{key}"] = ""
+        log.origins[child(f"/{groups}", key)] = ""
         return {groups: {key: value}}
     if (collection := collection_of(value)) is not None:
         log.origins[f"/{collection}"] = ""
