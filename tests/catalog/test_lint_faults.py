@@ -58,6 +58,7 @@ def test_fault_is_reported_with_its_code(fault: dict[str, Any]) -> None:
     problem = next(problem for problem in problems if [problem.code, problem.pointer] == fault["finding"])
     assert str(problem.severity) == fault["severity"]
     assert problem.message
+    assert "  " not in problem.message
     assert problem.xid or not problem.pointer
 
 

@@ -54,9 +54,8 @@ def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], poin
     yield from _check_document(schema, {}, group, pointer)
     formats = {str(version["format"]).casefold() for version in versions.values() if version.get("format")}
     if len(formats) > 1:
-        message = (
-            f"the Versions have different formats:  {', '.join(repr(preview(format_)) for format_ in sorted(formats))}"
-        )
+        listed = ", ".join(f"'{preview(format_)}'" for format_ in sorted(formats))
+        message = f"the Versions have different formats: {listed}"
         yield Finding("version-formats-differ", f"{pointer}/versions", message)
     for key, version in versions.items():
         at = child(f"{pointer}/versions", key)
