@@ -86,8 +86,8 @@ def _normalise_registry(registry: RewrittenEntity) -> None:
     for old, new in COLLECTIONS.items():
         if new in GROUPS:
             registry.rename(old, new, "old-collection-name")
-    if isinstance(registryid := registry.values.get("id"), str):
-        normalise_identity(registry, "registryid", registryid)
+    if isinstance(registry.values.get("id"), str):
+        registry.rename("id", "registryid", "old-id-name")
     if registry.old:
         registry.drop("epoch", SERVER_ATTRIBUTE, "server-attribute")
     drop_server_attributes(registry)
