@@ -205,7 +205,12 @@ def _normalise_base(entity: RewrittenEntity, roots: Roots) -> None:
     if preferred is None:
         return
     if preferred != "basemessage":
-        entity.values.pop("basemessage", None)
+        empty = entity.values.pop("basemessage", None)
+        if empty is not None:
+            message = (
+                f"'basemessage' is '{preview(empty)}', which is ignored, since '{preferred}' has a value; remove it"
+            )
+            entity.report("empty-value", entity.at("basemessage"), message, actual=empty)
         entity.rename(preferred, "basemessage", "old-base-name")
     for name in names.BASE_NAMES[1:]:
         entity.rename(name, "basemessage", "old-base-name")
