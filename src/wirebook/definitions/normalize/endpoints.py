@@ -33,6 +33,7 @@ CONFIG_PLACES: Final = {
     "authorization": "authorization",
 }
 BOOTSTRAP: Final = "bootstrap.servers"
+SECURITY: Final = "security.protocol"
 # Known names of the server addresses of Kafka. The name in 1.0-rc4 comes first.
 KAFKA_ADDRESSES: Final = (BOOTSTRAP, "bootstrapservers", "bootstrap_servers", "bootstrapServers", "uri", "url")
 # Protocol options that some samples have in the endpoint itself.
@@ -211,14 +212,21 @@ def _kafka_address(item: Any, place: RewriteCursor) -> Any:
     texts = addresses if isinstance(addresses, list) else [addresses]
     if not all(isinstance(text, str) for text in texts):
         return item
-    servers = [server.strip() for text in texts for server in text.rpartition("://")[2].split(",") if server.strip()]
+    urls = [url.strip().rpartition("://") for text in texts for url in text.split(",")]
+    servers = [server for _, _, server in urls if server]
     source = place if isinstance(item, str) else place.inside(name)
     message = f"Kafka addresses are written as 'bootstrap.servers', an array of 'host:port'; read as {preview(servers)}"
     source.report("old-shape", message, expected={BOOTSTRAP: servers}, actual=addresses)
     place.inside(BOOTSTRAP).record_origin(source.source)
     changed = {BOOTSTRAP if key == name else key: servers if key == name else value for key, value in entry.items()}
-    scheme = texts[0].partition("://")[0].upper() if texts else ""
-    return {**changed, **({"security.protocol": scheme} if scheme in KAFKA_SECURITY else {})}
+    for scheme in dict.fromkeys(scheme.upper() for scheme, _, _ in urls if scheme.upper() in KAFKA_SECURITY):
+        if SECURITY not in changed:
+            changed[SECURITY] = scheme
+            place.inside(SECURITY).record_origin(source.source)
+        elif str(changed[SECURITY]).upper() != scheme:
+            message = f"the scheme '{scheme}' differs from '{SECURITY}', '{preview(changed[SECURITY])}', which is used"
+            source.report("conflicting-names", message, expected=changed[SECURITY], actual=scheme)
+    return changed
 
 
 def _normalise_pairs(options: dict[str, Any], protocol: str, place: RewriteCursor) -> None:
