@@ -139,11 +139,13 @@ def _normalise_options(entity: RewrittenEntity, roots: Roots) -> None:
 
 
 def _change(options: dict[str, Any], old: str, new: str, place: RewriteCursor) -> None:
-    if old not in options or new in options:
+    if old not in options:
         return
+    is_new = new not in options
     place.rename(options, old, new)
-    message = f"'{old}' became '{new}' in MQTT 5, which applies to the start of the session only; check the value"
-    place.inside(new).report("changed-meaning", message, expected=new, actual=old)
+    if is_new:
+        message = f"'{old}' became '{new}' in MQTT 5, which applies to the start of the session only; check the value"
+        place.inside(new).report("changed-meaning", message, expected=new, actual=old)
 
 
 def _use_filter(entity: RewrittenEntity, options: dict[str, Any], protocol: str, place: RewriteCursor) -> None:

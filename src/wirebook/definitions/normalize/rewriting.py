@@ -170,10 +170,12 @@ class RewriteCursor:
         """Rename a member of the object at this place. If both names exist, `new` takes precedence."""
         source, before = self.inside(old).source, dict(members)
         if new in members:
-            code = "repeated-attribute-name" if members[new] == members[old] else "conflicting-names"
-            message = f"'{old}' and '{new}' are the same option; '{new}' is used; remove '{old}'"
-            self.inside(old).report(code, message, expected=new, actual=old)
-            del members[old]
+            dropped = members.pop(old)
+            code, message = "repeated-attribute-name", f"'{old}' repeats '{new}'; remove '{old}'"
+            if dropped != members[new]:
+                code = "conflicting-names"
+                message = f"'{old}' and '{new}' are the same option with two values; '{new}' is used; remove '{old}'"
+            self.inside(old).report(code, message, expected=members[new], actual=dropped)
             return
         members.clear()
         members.update({new if name == old else name: value for name, value in before.items()})
