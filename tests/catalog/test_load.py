@@ -125,6 +125,20 @@ def test_group_in_several_documents_is_combined_unless_attributes_differ() -> No
     assert registry.document["messagegroups"]["g"]["description"] == "a"
 
 
+def test_finding_in_an_attribute_of_a_group_names_the_document_of_the_attribute() -> None:
+    documents = [{"messagegroups": {"g": {"messages": {}}}}, {"messagegroups": {"g": {"protocol": "a b"}}}]
+    registry = load_registry(*documents, {"messagegroups": {"g": {"protocol": "NATS"}}})
+    finding = next(problem for problem in lint(registry) if problem.code == "bad-protocol")
+    assert (finding.file, finding.pointer) == ("<value 2>", "/messagegroups/g/protocol")
+    (difference,) = registry.diagnostics
+    assert (difference.code, difference.file, difference.xid) == (
+        "conflicting-documents",
+        "<value 3>",
+        "/messagegroups/g",
+    )
+    assert "'<value 2>'" in difference.message
+
+
 def test_finding_in_several_documents_names_its_file(tmp_path: Path) -> None:
     first = write(tmp_path / "a.json", GROUP)
     text = '{"messagegroups": {"g": {"messages": {\n"x": {"basemessageurl": "/messagegroups/q/messages/z"}}}}}'

@@ -29,7 +29,7 @@ class DocumentStack:
     """The documents merged so far.
 
     Shape: `names` are the names of all documents; `owners` maps the canonical pointer of each group and Resource to the
-    index of its document.
+    index of its document, and that of a group's attribute if it is in another document than the group.
     """
 
     names: list[str]
@@ -62,8 +62,9 @@ class DocumentStack:
             # an error.
             elif name not in BOOKKEEPING and name in first and first[name] != value:
                 self._report_difference(pointer, child(pointer, name), log, first[name], value)
-            else:
-                first.setdefault(name, value)
+            elif name not in first:
+                first[name] = value
+                self.owners[child(pointer, name)] = index
 
     def _add_members(
         self, index: int, collection: str, first: dict[str, Any], second: dict[str, Any], log: Log
@@ -78,7 +79,7 @@ class DocumentStack:
 
     def _report_difference(self, owned: str, pointer: str, log: Log, first: Any, second: Any) -> None:
         parts = owned.split("/")
-        holder = self.owners.get(owned, self.owners.get("/".join(parts[:3]), 0))
+        holder = self.owners.get(pointer, self.owners.get("/".join(parts[:3]), 0))
         message = f"differs from the value in '{self.names[holder]}', which is used; remove one of them"
         xid = owned.replace("~1", "/").replace("~0", "~")
         log.report("conflicting-documents", pointer, message, xid, expected=preview(first), actual=preview(second))

@@ -36,9 +36,9 @@ class LoadedRegistry:
     """The result of loading.
 
     Shape: `document` is the merged registry document of 1.0-rc4; `documents` are the documents before merging, one for
-    each of `origins`; `owners` maps the pointer of each group and resource to the index of its document; `messages` and
-    `endpoints` are resolved, by XID; `problems` have pointers into the source documents, and `diagnostics` also have
-    lines and columns.
+    each of `origins`; `owners` maps pointers of groups, their attributes and resources to the index of the document (an
+    attribute only if it is in another document than the group); `messages` and `endpoints` are resolved, by XID;
+    `problems` have pointers into the source documents, and `diagnostics` also have lines and columns.
     """
 
     document: dict[str, Any]
@@ -80,9 +80,9 @@ class LoadedRegistry:
         return tuple(origin.source for origin in self.origins)
 
     def owner(self, pointer: str) -> DocumentOrigin | None:
-        """Return the document that contains the entity at a canonical pointer."""
+        """Return the document that contains the value at a canonical pointer."""
         parts = pointer.split("/")
-        for length in (5, 3):
+        for length in (5, 4, 3):
             index = self.owners.get("/".join(parts[:length]))
             if index is not None:
                 return self.origins[index]
