@@ -189,6 +189,8 @@ def test_rejected_import_changes_nothing(client: Client, content: Any, error: tu
             "line 1, column 72",
             "conflicting-names",
         ),
+        ({"messagegroups": {}, "definitionGroups": {"g": {}}}, "line 1, column 23", "conflicting-names"),
+        ({"messagegroups": {"g": {"protocol": "NATS", "binding": "HTTP"}}}, "line 1, column 46", "conflicting-names"),
     ],
 )
 def test_import_that_would_lose_content_is_rejected(client: Client, content: Any, place: str, code: str) -> None:

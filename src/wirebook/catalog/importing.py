@@ -32,7 +32,8 @@ REQUIRED: Final = "required"
 SELECTORS: Final = {"envelope": ("envelopemetadata", "envelopeoptions"), "protocol": (OPTIONS,)}
 TIMES: Final = ("createdat", "modifiedat")
 WITHOUT_ZONE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?")
-LOSSES: Final = {"conflicting-documents", "wrong-shape", "id-mismatch"}
+LOSSES: Final = {"conflicting-documents", "conflicting-names", "wrong-shape", "id-mismatch"}
+"""Codes of problems which mean that loading ignored a part of the catalogue."""
 OF_THE_SERVER: Final = re.compile(
     r"\$schema|specversion|registryid|self|shortself|xid|epoch|createdat|modifiedat|.*url|.*count"
 )
@@ -67,19 +68,13 @@ def load_import(sources: Sequence[RegistrySource]) -> Import:
     """Load a catalogue for import. References to other documents are not fetched.
 
     Raises: WirebookError, as `load_registry`, and also if any source cannot be read or a part would be lost
-    (``conflicting-documents``, ``wrong-shape``, ``id-mismatch``, two different base messages).
+    (``conflicting-documents``, ``conflicting-names``, ``wrong-shape``, ``id-mismatch``).
     """
     registry = load_registry(*sources)
-    lost = [diagnostic for diagnostic in registry.diagnostics if _is_loss(diagnostic)]
+    lost = [diagnostic for diagnostic in registry.diagnostics if diagnostic.code in LOSSES]
     if registry.unread or lost:
         raise WirebookError(*registry.unread, *lost)
     return Import(registry, *upgrade(registry))
-
-
-def _is_loss(problem: Problem) -> bool:
-    """Return whether a problem means that loading ignored a part of the catalogue."""
-    is_base = (problem.pointer or "").rpartition("/")[2] in BASE_NAMES
-    return problem.code in LOSSES or (problem.code == "conflicting-names" and is_base)
 
 
 def read_import(data: bytes, name: str) -> Import:
