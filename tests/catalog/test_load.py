@@ -327,3 +327,25 @@ def test_finding_in_entity_whose_id_needs_escaping_is_at_its_line(tmp_path: Path
         for problem in findings:
             assert problem.pointer in places
             assert problem.line == places[problem.pointer].line
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([True, None], "[true, null]"),
+        ({"a": None, "b": {"c": [False, 1.5]}}, '{"a": null, "b": {"c": [false, 1.5]}}'),
+        ({"it's": 'a "b"\n\u2028é'}, '{"it\'s": "a \\"b\\"\\n\\u2028é"}'),
+        ([*range(100)], "[0, 1, 2, 3, 4, 5, ...]"),
+        (["x" * 100], f'["{"x" * 13}...{"x" * 13}"]'),
+        (7, "7"),
+        (True, "true"),
+    ],
+)
+def test_value_in_a_message_is_spelled_as_in_json(value: Any, text: str) -> None:
+    registry = load_registry({"messagegroups": {"g": {"messages": {"m": {"protocol": value}}}}})
+    assert registry.diagnostics[0].message == f"'protocol' must be a string; found '{text}'"
+
+
+def test_line_break_in_a_string_is_escaped_in_a_message() -> None:
+    registry = load_registry({"messagegroups": {"g": {"messages": {"m": {"protocoloptions": "a\r\nb\x85\t\x1bc"}}}}})
+    assert registry.diagnostics[0].message == (r"'protocoloptions' must be an object; found 'a\r\nb\u0085\t\u001bc'")
