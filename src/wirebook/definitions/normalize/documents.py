@@ -135,7 +135,7 @@ def _normalise_schema_document(entity: RewrittenEntity) -> None:
     normalise_origin(entity)
     entity.rename("ancestor", "ancestorid")
     entity.rename("schemaobject", "schema")
-    entity.rename("schemaformat", "format")
+    entity.rename("schemaformat", "format", canonical=canonical_format)
     normalise_text(entity, "format", canonical_format, "old-format-name")
 
 

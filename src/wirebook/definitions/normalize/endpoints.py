@@ -76,7 +76,10 @@ def _spread_config(entity: RewrittenEntity) -> None:
         return
     if "protocol" in config:
         source = entity.log.source_of(entity.at("config", "protocol"))
-        protocol = config.pop("protocol")
+        protocol, own = config.pop("protocol"), entity.values.get("protocol")
+        if isinstance(protocol, str) and isinstance(own, str):
+            is_same = names.canonical_protocol(protocol) == names.canonical_protocol(own)
+            protocol = own if is_same else protocol
         entity.put(entity.values, entity.at("protocol"), protocol, source, old="config.protocol", new="protocol")
     for name, option in CONFIG_PLACES.items():
         if name in config:

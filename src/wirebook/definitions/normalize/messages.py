@@ -112,7 +112,7 @@ def normalise_selectors(entity: RewrittenEntity, *, core_format: bool = False, k
     """
     _place_format(entity, core_format=core_format)
     for old, new in names.SELECTOR_NAMES.items():
-        entity.rename(old, new)
+        entity.rename(old, new, canonical=names.canonical_protocol)
     for name in ("envelope", "protocol"):
         value = entity.values.get(name)
         if isinstance(value, str) and value.strip().casefold() == names.NO_SELECTOR:
@@ -147,9 +147,9 @@ def _place_format(entity: RewrittenEntity, *, core_format: bool) -> None:
     if not isinstance(value, str):
         return
     if names.names_cloudevents(value):
-        entity.rename("format", "envelope")
+        entity.rename("format", "envelope", canonical=names.canonical_envelope)
     elif names.is_known_protocol(value) or not core_format or entity.old:
-        entity.rename("format", "protocol")
+        entity.rename("format", "protocol", canonical=names.canonical_protocol)
 
 
 # -- messages -------------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def normalise_message(
     normalise_origin(entity)
     normalise_selectors(entity, core_format=True)
     for old, new in (names.MESSAGE_NAMES | names.VERSION_NAMES).items():
-        entity.rename(old, new)
+        entity.rename(old, new, canonical=names.canonical_format if new == "dataschemaformat" else str)
     _normalise_base(entity, roots)
     normalise_text(entity, "dataschemaformat", names.canonical_format, "old-format-name")
     for name in ("dataschemauri", "dataschemaxid"):

@@ -33,15 +33,21 @@ class RewrittenEntity:
         """Record a problem of this entity at a canonical pointer."""
         self.log.report(code, pointer, message, self.xid, **details)
 
-    def rename(self, old: str, new: str, code: str = "old-attribute-name") -> None:
-        """Rename the attribute `old` to `new` and keep its position. If both exist, `new` takes precedence."""
+    def rename(
+        self, old: str, new: str, code: str = "old-attribute-name", *, canonical: Callable[[str], str] = str
+    ) -> None:
+        """Rename the attribute `old` to `new` and keep its position. If both exist, `new` takes precedence.
+
+        `canonical` returns the canonical spelling of a value. Two values with the same one are equal.
+        """
         if old not in self.values:
             return
         source = self.log.source_of(self.at(old))
         if new in self.values:
             dropped = self.values.pop(old)
             value = self.values[new]
-            if dropped == value:
+            are_texts = isinstance(dropped, str) and isinstance(value, str)
+            if dropped == value or (are_texts and canonical(dropped) == canonical(value)):
                 message = f"'{old}' repeats '{new}'; remove '{old}'"
                 self.report("repeated-attribute-name", self.at(old), message, expected=new, actual=old)
             else:
