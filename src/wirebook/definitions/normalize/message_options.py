@@ -160,10 +160,11 @@ def _normalise_bare(options: dict[str, Any], name: str, place: RewriteCursor) ->
     if isinstance(value, dict) and "value" in value:
         if name == "key" and str(value.get("type")).casefold() == "binary":
             new_name = "key_base64"
-        message = f"'{new_name}' is written without an object; write {preview(json.dumps(value['value']))}"
-        place.report("wrapped-value", message, expected=value["value"], actual=value)
+        wrapped = value
         while isinstance(value, dict) and "value" in value:
             value = options[name] = value["value"]
+        message = f"'{new_name}' is written without an object; write {preview(json.dumps(value))}"
+        place.report("wrapped-value", message, expected=value, actual=wrapped)
     if value == "":
         place.report("empty-value", f"'{name}' is an empty string, which is ignored; write a value or remove '{name}'")
         del options[name]
@@ -245,7 +246,7 @@ def entries(value: Any, place: RewriteCursor) -> list[Any] | None:
     for source, name, definition in _named_entries(value, place):
         target = place.inside(len(normalised))
         target.record_origin(source.source)
-        entry = property_definition(definition, target, bare=False)
+        entry = property_definition(_entry_definition(definition, target), target, bare=False)
         if entry is UNUSABLE or entry is None:
             continue
         normalised.append({"name": name} | entry)
@@ -260,22 +261,25 @@ def _named_entries(value: Any, place: RewriteCursor) -> Iterator[tuple[RewriteCu
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         at = place.inside(key)
         if isinstance(value, dict):
-            yield at, (item.get("name", key) if isinstance(item, dict) else key), _entry_definition(item)
+            yield at, (item.get("name", key) if isinstance(item, dict) else key), item
         elif isinstance(item, dict) and "name" in item:
             yield at, item["name"], item
         elif isinstance(item, dict) and len(item) == 1 and DEFINITION_MEMBERS.isdisjoint(item):
             name, definition = next(iter(item.items()))
             message = f"an entry must have 'name' and 'value'; the map was read as the entry '{preview(name)}'"
             at.report("old-shape", message, actual=item)
-            yield at.inside(name), name, _entry_definition(definition)
+            yield at.inside(name), name, definition
         else:
             message = f"an entry must be an object with 'name' and 'value'; found '{preview(item)}', which is ignored"
             at.report("wrong-shape", message, expected="an object with 'name'", actual=item)
 
 
-def _entry_definition(item: Any) -> Any:
+def _entry_definition(item: Any, place: RewriteCursor) -> Any:
     """Return the entry of a map as a definition. A scalar becomes its ``value``, without another report."""
-    return {"value": item} if isinstance(item, (str, int, float, bool)) else item
+    if not isinstance(item, (str, int, float, bool)):
+        return item
+    place.inside("value").record_origin(place.source)
+    return {"value": item}
 
 
 def by_name(listed: list[tuple[str, Any, str]], place: RewriteCursor) -> dict[str, Any]:
@@ -305,10 +309,14 @@ def entry_map(value: Any, place: RewriteCursor) -> dict[str, Any] | None:
     if isinstance(value, list):
         message = "Kafka 'headers' must be a map; the array form was converted"
         place.report("old-shape", message, expected="a map")
-        listed = entries(value, place) or []
-        return by_name(
-            [(str(entry["name"]), entry, place.inside(index).source) for index, entry in enumerate(listed)], place
-        )
+        listed = [
+            (str(entry["name"]), entry, place.inside(index)) for index, entry in enumerate(entries(value, place) or ())
+        ]
+        sources = [(name, at.inside("value").source) for name, _, at in reversed(listed)]
+        headers = by_name([(name, entry, at.source) for name, entry, at in listed], place)
+        for name, source in sources:  # the first entry of a name, which is used, is last here
+            place.inside(name).inside("value").record_origin(source)
+        return headers
     if not isinstance(value, dict):
         message = f"Kafka 'headers' must be a map; found '{preview(value)}'"
         place.report("wrong-shape", message, expected="an object", actual=value)
@@ -322,7 +330,7 @@ def entry_map(value: Any, place: RewriteCursor) -> dict[str, Any] | None:
                 expected={"name": key},
                 actual=item,
             )
-        entry = property_definition(_entry_definition(item), place.inside(key))
+        entry = property_definition(_entry_definition(item, place.inside(key)), place.inside(key))
         if entry is not UNUSABLE:
             normalised[key] = entry if entry is None else {"name": key} | entry
     return normalised
