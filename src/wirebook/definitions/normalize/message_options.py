@@ -261,7 +261,11 @@ def _named_entries(value: Any, place: RewriteCursor) -> Iterator[tuple[RewriteCu
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         at = place.inside(key)
         if isinstance(value, dict):
-            yield at, (item.get("name", key) if isinstance(item, dict) else key), item
+            name = item.get("name", key) if isinstance(item, dict) else key
+            if name != key:
+                message = f"the key '{preview(key)}' is ignored: 'name' is '{preview(name)}', which is used"
+                at.report("dropped-attribute", message, expected=name, actual=key)
+            yield at, name, item
         elif isinstance(item, dict) and "name" in item:
             yield at, item["name"], item
         elif isinstance(item, dict) and len(item) == 1 and DEFINITION_MEMBERS.isdisjoint(item):
