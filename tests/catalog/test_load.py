@@ -349,3 +349,10 @@ def test_value_in_a_message_is_spelled_as_in_json(value: Any, text: str) -> None
 def test_line_break_in_a_string_is_escaped_in_a_message() -> None:
     registry = load_registry({"messagegroups": {"g": {"messages": {"m": {"protocoloptions": "a\r\nb\x85\t\x1bc"}}}}})
     assert registry.diagnostics[0].message == (r"'protocoloptions' must be an object; found 'a\r\nb\u0085\t\u001bc'")
+
+
+@pytest.mark.parametrize(("marked", "text"), [([], "no Version is marked"), (["1", "2"], "2 Versions are marked")])
+def test_guess_of_the_default_version_names_its_reason(marked: list[str], text: str) -> None:
+    versions = {version_id: {"isdefault": version_id in marked} for version_id in ("1", "2", "3")}
+    (problem,) = load_registry({"messagegroups": {"g": {"messages": {"m": {"versions": versions}}}}}).diagnostics
+    assert (problem.code, problem.message[: len(text)]) == ("guessed-default-version", text)

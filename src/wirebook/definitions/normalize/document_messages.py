@@ -123,9 +123,8 @@ def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer:
         return own
     newest = max(versions, key=version_order)
     if len(versions) > 1:
-        message = (
-            f"no Version is marked as the default, so the newest by its id, '{preview(newest)}', is used; "
-            "set 'meta.defaultversionid'"
-        )
+        marking = f"{len(marked)} Versions are marked" if marked else "no Version is marked"
+        message = f"{marking} as the default, so the newest by its id, '{preview(newest)}', is used; "
+        message += "set 'meta.defaultversionid'"
         log.report("guessed-default-version", pointer, message, xid, actual=list(versions)[:10])
     return newest
