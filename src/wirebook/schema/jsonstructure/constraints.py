@@ -8,22 +8,32 @@ Reading: `dependentRequired` and `has` always count, as in the json-structure pa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from decimal import MAX_PREC, Context, Decimal, InvalidOperation
+from typing import Any, Final
 
 from wirebook.schema.digits import integers_between
-from wirebook.schema.jsonstructure.types import NUMBER_TEXTS, NUMBERS, PRIMITIVES
+from wirebook.schema.jsonstructure.types import DECIMAL, NUMBER_TEXTS, NUMBERS, PRIMITIVES
 
 Node = dict[str, Any]
 Compare = Callable[[Decimal, Decimal], bool]
+
+_NUMBER_TEXT: Final = re.compile(DECIMAL)
+_EXACT: Final = Context(prec=MAX_PREC)
+
+
+def is_multiple(value: Decimal, step: Decimal) -> bool:
+    """Return whether a number is an integer multiple of another one. Cost: linear in the digits of `value`."""
+    return step != 0 and _EXACT.remainder(value, step) == 0
+
 
 COMPARE: dict[str, Compare] = {
     "minimum": lambda value, bound: value >= bound,
     "maximum": lambda value, bound: value <= bound,
     "exclusiveMinimum": lambda value, bound: value > bound,
     "exclusiveMaximum": lambda value, bound: value < bound,
-    "multipleOf": lambda value, bound: bound != 0 and value % bound == 0,
+    "multipleOf": is_multiple,
 }
 STRINGS = ("minLength", "maxLength", "pattern")
 FORMATS = frozenset(("ipv4", "ipv6", "email", "idn-email", "hostname", "idn-hostname", "iri", "iri-reference", "uri",
@@ -61,7 +71,7 @@ class ConstraintTranslation:
         """Return the constraints of the validation extension that apply to the type."""
         type_ = node.get("type")
         if type_ in NUMBERS:
-            return [{keyword: _plain(_bound(node, keyword)) for keyword in COMPARE if keyword in node}]
+            return [{keyword: _plain(bound_of(node, keyword)) for keyword in COMPARE if keyword in node}]
         if type_ in NUMBER_TEXTS:
             return self._number_texts(node)
         handler = {"string": self._strings, "array": self._items, "set": self._items, "object": self._object,
@@ -79,7 +89,7 @@ class ConstraintTranslation:
     def _range(self, node: Node, keyword: str) -> Node:
         """Return the bound of an integer that is written as a string, as a pattern."""
         low, high = PRIMITIVES[node["type"]].bounds or (0, 0)
-        bound = _bound(node, keyword)
+        bound = bound_of(node, keyword)
         step, whole = (1 if keyword.startswith("exclusive") else 0), int(bound.to_integral_value("ROUND_FLOOR"))
         if keyword.lower().endswith("minimum"):
             low = max(low, whole + step if whole == bound else whole + 1)
@@ -91,13 +101,10 @@ class ConstraintTranslation:
 
     def _predicate(self, node: Node, keyword: str) -> Node:
         """Return a constraint that only a function can check, as a custom format."""
-        bound, compare, name = _bound(node, keyword), COMPARE[keyword], f"{keyword} {node[keyword]}"
+        bound, compare, name = bound_of(node, keyword), COMPARE[keyword], f"{keyword} {node[keyword]}"
 
         def holds(text: str) -> bool:
-            try:
-                return compare(Decimal(text), bound)
-            except InvalidOperation:
-                return True  # not a number: its type reports that
+            return not _NUMBER_TEXT.match(text) or compare(Decimal(text), bound)  # its type reports other texts
 
         self.formats[name] = holds
         self.named[name] = {keyword: node[keyword]}
@@ -130,7 +137,7 @@ class ConstraintTranslation:
         return schema
 
 
-def _bound(node: Node, keyword: str) -> Decimal:
+def bound_of(node: Node, keyword: str) -> Decimal:
     """Return the value of a numeric constraint, which may be a number or a string. Raises: ValueError"""
     value = node[keyword]
     try:
