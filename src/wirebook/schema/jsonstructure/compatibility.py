@@ -8,7 +8,6 @@ Spec: draft-vasters-json-structure-core, -validation, -conditional-composition.
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from referencing import Registry
@@ -18,6 +17,7 @@ from wirebook.schema.incompatibilities import Incompatibility
 from wirebook.schema.jsonschema.compatibility import contained
 from wirebook.schema.jsonschema.compatibility_keywords import FlatDocument
 from wirebook.schema.jsonstructure.compile import root_pointer
+from wirebook.schema.jsonstructure.constraints import bound_of, is_multiple
 from wirebook.schema.jsonstructure.to_jsonschema import DOCUMENT, Translation
 from wirebook.schema.jsonstructure.types import DECIMAL, PRIMITIVES, URN
 from wirebook.schema.source import SchemaSource
@@ -62,15 +62,12 @@ def _translated(source: SchemaSource, declared_only: bool) -> tuple[FlatDocument
 
 
 def _is_tighter(old: Bound, new: Bound) -> bool:
-    (keyword, old_limit), (other_keyword, new_limit) = next(iter(old.items())), next(iter(new.items()))
-    if keyword != other_keyword:
+    keyword = next(iter(old))
+    if keyword not in new:
         return False
-    try:
-        first, second = Decimal(str(old_limit)), Decimal(str(new_limit))
-    except InvalidOperation:
-        return False
+    first, second = bound_of(old, keyword), bound_of(new, keyword)
     if keyword == "multipleOf":
-        return second != 0 and first % second == 0
+        return is_multiple(first, second)
     return first >= second if keyword.lower().endswith("minimum") else first <= second
 
 
