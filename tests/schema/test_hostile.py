@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wirebook.schema import CompileOptions, DecodedPayload, Payload, PayloadLimits, Unsupported, compile_schema
+from wirebook.schema.validator import SchemaValidator
 
 OBJECT = {"type": "object", "properties": {"a": {}, "b": {"type": "string"}}}
 RECORD = {
@@ -163,3 +165,32 @@ def test_hostile_schema_is_compiled_or_rejected_in_bounded_time(trap: str) -> No
     for raw in (b"{}", b'{"b":"' + b"a" * 10_000 + b'!"}', b'{"a":' * 100 + b"1" + b"}" * 100, b"\x02" * 100, b"null"):
         reading = outcomes(schema, raw)
         assert isinstance(schema, Unsupported) == (reading.outcome == "unsupported")
+
+
+EXTENDED = {"$schema": "https://json-structure.org/meta/extended/v0/#"}
+INVALID: dict[str, tuple[str, Any]] = {
+    **{f"{keyword} {bound} of {type_}": ("JsonStructure", EXTENDED | {"type": type_, keyword: bound})
+       for type_ in ("int32", "int64", "decimal", "double")
+       for keyword in ("minimum", "exclusiveMaximum", "multipleOf")
+       for bound in ("Infinity", "-Infinity", "NaN", "sNaN", "1e1000000", "-1e200000", "1e-1000000", "1e", "", None, True)},
+    "a bound of many digits": ("JsonStructure", EXTENDED | {"type": "int64", "maximum": "9" * 1_000_000}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_schema_is_rejected_in_bounded_time(name: str) -> None:
+    format_, schema = INVALID[name]
+    start = time.process_time()
+    assert isinstance(compile_schema(format_, schema), Unsupported)
+    fault = SchemaValidator().faults(format_, json.dumps(schema).encode())
+    assert fault
+    assert len(fault) < 1000
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("bound", ["1e300", "-1e300", "9" * 400, "0." + "9" * 400, 1e300, 5e-324, 10**300])
+@pytest.mark.parametrize("type_", ["int32", "int64", "decimal", "double"])
+def test_extreme_bound_is_compiled(type_: str, bound: Any) -> None:
+    schema = EXTENDED | {"type": type_, "minimum": bound, "maximum": bound}
+    assert not isinstance(compile_schema("JsonStructure", schema), Unsupported)
+    assert SchemaValidator().faults("JsonStructure", json.dumps(schema).encode()) is None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from decimal import MAX_PREC, Context, Decimal, InvalidOperation
+from decimal import MAX_PREC, Context, Decimal
 from typing import Any, Final
 
 from wirebook.schema.digits import integers_between
@@ -19,6 +19,9 @@ from wirebook.schema.jsonstructure.types import DECIMAL, NUMBER_TEXTS, NUMBERS, 
 Node = dict[str, Any]
 Compare = Callable[[Decimal, Decimal], bool]
 
+MAX_DIGITS: Final = 400
+"""Maximum digits of a numeric constraint before, and after, the decimal point. It limits the cost of comparisons."""
+_NUMBER: Final = re.compile(rf"-?[0-9]{{1,{MAX_DIGITS}}}(?:\.[0-9]{{1,{MAX_DIGITS}}})?(?:[eE][+-]?[0-9]{{1,3}})?\Z")
 _NUMBER_TEXT: Final = re.compile(DECIMAL)
 _EXACT: Final = Context(prec=MAX_PREC)
 
@@ -140,10 +143,10 @@ class ConstraintTranslation:
 def bound_of(node: Node, keyword: str) -> Decimal:
     """Return the value of a numeric constraint, which may be a number or a string. Raises: ValueError"""
     value = node[keyword]
-    try:
+    if isinstance(value, int | float | str) and _NUMBER.match(str(value)):
         return Decimal(str(value))
-    except InvalidOperation:
-        raise ValueError(f"'{keyword}' must be a number, not {value!r}") from None
+    limit = f"at most {MAX_DIGITS} digits before and after the decimal point"
+    raise ValueError(f"'{keyword}' must be a number with {limit}, not {str(value)[:60]!r}")
 
 
 def _plain(bound: Decimal) -> int | float:
