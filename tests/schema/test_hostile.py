@@ -173,6 +173,8 @@ INVALID: dict[str, tuple[str, Any]] = {
        for type_ in ("int32", "int64", "decimal", "double")
        for keyword in ("minimum", "exclusiveMaximum", "multipleOf")
        for bound in ("Infinity", "-Infinity", "NaN", "sNaN", "1e1000000", "-1e200000", "1e-1000000", "1e", "", None, True)},
+    **{f"the format {format_}": ("JsonStructure", EXTENDED | {"type": "string", "format": format_})
+       for format_ in ({}, [], 5, None)},
     "a bound of many digits": ("JsonStructure", EXTENDED | {"type": "int64", "maximum": "9" * 1_000_000}),
 }  # fmt: skip
 

@@ -115,8 +115,11 @@ class ConstraintTranslation:
 
     def _strings(self, node: Node) -> Node:
         schema = {keyword: node[keyword] for keyword in STRINGS if keyword in node}
-        if node.get("format") in FORMATS:
-            schema["format"] = node["format"]
+        format_ = node.get("format", "")
+        if not isinstance(format_, str):
+            raise ValueError(f"'format' must be a string, not {str(format_)[:60]}")
+        if format_ in FORMATS:
+            schema["format"] = format_
         return schema
 
     def _items(self, node: Node) -> Node:
