@@ -172,9 +172,15 @@ INVALID: dict[str, tuple[str, Any]] = {
     **{f"{keyword} {bound} of {type_}": ("JsonStructure", EXTENDED | {"type": type_, keyword: bound})
        for type_ in ("int32", "int64", "decimal", "double")
        for keyword in ("minimum", "exclusiveMaximum", "multipleOf")
-       for bound in ("Infinity", "-Infinity", "NaN", "sNaN", "1e1000000", "-1e200000", "1e-1000000", "1e", "", None, True)},
+       for bound in ("Infinity", "-Infinity", "NaN", "sNaN", "1e1000000", "-1e200000", "1e-1000000", "", None, True)},
     **{f"the format {format_}": ("JsonStructure", EXTENDED | {"type": "string", "format": format_})
        for format_ in ({}, [], 5, None)},
+    **{f"the {keyword} {value}": ("JsonStructure", EXTENDED | {"type": "string", keyword: value})
+       for keyword in ("allOf", "anyOf", "oneOf")
+       for value in ({"type": "string"}, {}, "x", None)},
+    **{f"the {keyword} {value}": ("JsonStructure", EXTENDED | {"type": "string", keyword: value})
+       for keyword in ("not", "if", "then")
+       for value in ([{"type": "string"}], [], "x", None)},
     "a bound of many digits": ("JsonStructure", EXTENDED | {"type": "int64", "maximum": "9" * 1_000_000}),
 }  # fmt: skip
 

@@ -22,7 +22,8 @@ MAX_LEVELS = 64
 RESERVED = ("$schema", "$uses")
 """Members that every root object may have."""
 VALIDATION, COMPOSITION = "JSONStructureValidation", "JSONStructureConditionalComposition"
-CONDITIONS = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
+LISTS, CONDITIONS = ("allOf", "anyOf", "oneOf"), ("not", "if", "then", "else")
+"""The keywords of conditional composition whose value is a list of types, and those whose value is one type."""
 
 
 class StructureError(ValueError):
@@ -134,7 +135,7 @@ class Translation:
             referred = self.schema(type_)
             local = {keyword: node[keyword] for keyword in ("properties", "required") if node.get(keyword)}
             return {"allOf": [referred, self._object({**local, "type": "object"})]} if local else referred
-        if type_ is None and not any(keyword in node for keyword in CONDITIONS):
+        if type_ is None and not any(keyword in node for keyword in LISTS + CONDITIONS):
             raise StructureError("a type has no 'type'")
         schema = {} if type_ is None else self._named(node, type_, root)
         constraints: list[Node] = [{keyword: node[keyword] for keyword in ("const", "enum") if keyword in node}]
@@ -238,10 +239,10 @@ class Translation:
                 "allOf": chosen}  # fmt: skip
 
     def _conditions(self, node: Node) -> Node:
-        schema: Node = {}
-        for keyword, value in ((keyword, node[keyword]) for keyword in CONDITIONS if keyword in node):
-            schema[keyword] = [self.schema(item) for item in value] if isinstance(value, list) else self.schema(value)
-        return schema
+        lists = {
+            keyword: [self.schema(item) for item in sequence(node, keyword)] for keyword in LISTS if keyword in node
+        }
+        return lists | {keyword: self.schema(node[keyword]) for keyword in CONDITIONS if keyword in node}
 
 
 def _with(own: Node, constraints: list[Node]) -> Node:
