@@ -168,7 +168,18 @@ def test_hostile_schema_is_compiled_or_rejected_in_bounded_time(trap: str) -> No
 
 
 EXTENDED = {"$schema": "https://json-structure.org/meta/extended/v0/#"}
+NAMED: dict[str, dict[str, Any]] = {
+    "record": {"type": "record", "name": "N", "fields": []},
+    "enum": {"type": "enum", "name": "N", "symbols": ["A"]},
+    "fixed": {"type": "fixed", "name": "N", "size": 1},
+}
 INVALID: dict[str, tuple[str, Any]] = {
+    **{f"the aliases {aliases} of {kind}": ("Avro", NAMED[kind] | {"aliases": aliases})
+       for kind in NAMED
+       for aliases in (5, True, False, 0, "xy", "", {}, {"x": "y"}, [5], ["x", None])},
+    **{f"the aliases {aliases} of a field": ("Avro", NAMED["record"] | {
+        "fields": [{"name": "a", "type": "int", "aliases": aliases}]})
+       for aliases in (5, False, "xy", {"x": "y"}, [5])},
     **{f"{keyword} {bound} of {type_}": ("JsonStructure", EXTENDED | {"type": type_, keyword: bound})
        for type_ in ("int32", "int64", "decimal", "double")
        for keyword in ("minimum", "exclusiveMaximum", "multipleOf")

@@ -35,7 +35,7 @@ def _check_names(type_: AvroType) -> None:
         name, aliases = declaration.get("name"), declaration.get("aliases") or []
         if not isinstance(name, str):
             raise AvroError(f"a field of '{type_.name}' has no name")
-        if not isinstance(aliases, list) or not all(isinstance(alias, str) and NAME.match(alias) for alias in aliases):
+        if not all(NAME.match(alias) for alias in aliases):
             raise AvroError(f"the aliases of '{name}' in '{type_.name}' must be a list of valid names")
     invalid = next((symbol for symbol in type_.symbols if not SYMBOL.match(symbol)), None)
     if invalid is not None:

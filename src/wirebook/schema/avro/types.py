@@ -160,7 +160,7 @@ class _Parser:
             raise AvroError(f"{name!r} is not a valid name")
         inside = namespace_of(schema, namespace)
         type_.name, type_.declaration = full_name(name, inside), schema
-        type_.aliases = frozenset(full_name(str(alias), inside) for alias in schema.get("aliases") or ())
+        type_.aliases = frozenset(full_name(alias, inside) for alias in _aliases(schema))
         if type_.name in self.names:
             raise AvroError(f"the type '{type_.name}' is defined twice")
         self.names[type_.name] = type_
@@ -177,6 +177,8 @@ class _Parser:
         names = [str(member.get("name")) for member in fields]
         if len(set(names)) < len(names) or not all(NAME.match(name) and "." not in name for name in names):
             raise AvroError(f"the fields of the record '{type_.name}' must have valid, distinct names")
+        for member in fields:
+            _aliases(member)
         named = list(zip(names, fields, strict=True))
         type_.fields = tuple((name, self.type(member.get("type"), inside)) for name, member in named)
         type_.defaults = {name: member["default"] for name, member in named if "default" in member}
@@ -220,6 +222,17 @@ BUILDERS: Final[dict[str, Callable[[_Parser, dict[str, Any], str | None], AvroTy
     "array": _Parser.collection,
     "map": _Parser.collection,
 }
+
+
+def _aliases(declaration: dict[str, Any]) -> list[str]:
+    """Return the aliases of a named type or a field. Raises: AvroError"""
+    aliases = declaration.get("aliases")
+    if aliases is None:
+        return []
+    if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
+        name = declaration.get("name")
+        raise AvroError(f"the aliases of '{name}' must be a list of names, not {str(aliases)[:60]!r}")
+    return aliases
 
 
 def _with_logical_type(type_: AvroType, schema: dict[str, Any]) -> AvroType:
