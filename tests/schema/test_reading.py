@@ -117,3 +117,10 @@ def test_avro_reports_the_first_of_many_unknown_and_missing_members() -> None:
     assert {problem.slot for problem in unknown} == {f"payload#/u{number:02}" for number in range(20)}
     missing = schema.read(Payload(None, {}, "application/json")).problems
     assert {problem.expected["required"] for problem in missing} == {f"f{number:02}" for number in range(20)}
+
+
+@pytest.mark.parametrize("doc", [5, True, None, {}, ["text"]])
+def test_avro_doc_that_is_not_a_string_is_ignored(doc: Any) -> None:
+    fields = [{"name": "a", "type": "int", "doc": doc}, {"name": "b", "type": "int", "doc": "text"}]
+    schema = compile_schema("Avro/1.11", {"type": "record", "name": "R", "fields": fields})
+    assert [field.doc for field in schema.fields] == [None, "text"]

@@ -182,7 +182,7 @@ class _Parser:
         named = list(zip(names, fields, strict=True))
         type_.fields = tuple((name, self.type(member.get("type"), inside)) for name, member in named)
         type_.defaults = {name: member["default"] for name, member in named if "default" in member}
-        type_.docs = {name: member["doc"] for name, member in named if "doc" in member}
+        type_.docs = {name: member["doc"] for name, member in named if isinstance(member.get("doc"), str)}
         return type_
 
     def enum(self, schema: dict[str, Any], namespace: str | None) -> AvroType:
