@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import pyarrow as pa
 
@@ -117,8 +117,12 @@ def scalar_column(node: Mapping[str, Any]) -> ScalarColumn:
     type_ = node["type"]
     if type_ == "decimal" and ("precision" in node or "scale" in node):
         precision = node.get("precision", 34)
-        scale = node.get("scale", min(7, precision) if isinstance(precision, int) else None)
-        return decimal_text(precision, scale) if isinstance(precision, int) and isinstance(scale, int) else TEXT
+        scale = node.get("scale", min(7, precision) if _is_integer(precision) else None)
+        return decimal_text(precision, scale) if _is_integer(precision) and _is_integer(scale) else TEXT
     if type_ == "binary" and node.get("contentEncoding", "base64") != "base64":
         return TEXT
     return PRIMITIVES[type_].column
+
+
+def _is_integer(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
