@@ -275,6 +275,16 @@ def _wide_union(type_: str) -> list[Any]:
             for at in range(40)]  # fmt: skip
 
 
+def _deep_default() -> dict[str, Any]:
+    """Two branches fit each level of the default, except its innermost value."""
+    inner = {"type": "record", "name": "B", "fields": [{"name": "n", "type": ["null", "A", "B"]}]}
+    outer = {"type": "record", "name": "A", "fields": [{"name": "n", "type": ["null", "A", inner]}]}
+    default: Any = 5
+    for _ in range(28):
+        default = {"n": default}
+    return RECORD | {"fields": [{"name": "a", "type": outer, "default": default}]}
+
+
 def _content(inner: str) -> str:
     return xsd(f'<xs:element name="o"><xs:complexType>{inner}</xs:complexType></xs:element>')
 
@@ -307,6 +317,7 @@ HOSTILE: dict[str, tuple[str, Any, Any]] = {
     "many digits": ("jsonschema", {"minimum": 10**400}, {"minimum": 10**401, "multipleOf": 1e-300}),
     "no address": ("jsonschema", {"$id": "::%%", "properties": {"a": {"$id": "http://[", "$ref": "x"}}}, {"$ref": "["}),
     "names in names": ("avro", _wide_union("int"), _wide_union("string")),
+    "a deep default": ("avro", _deep_default(), _deep_default()),
     "many aliases": ("avro", RECORD | {"aliases": ALIASES}, RECORD | {"name": "Q", "aliases": ALIASES}),
     "occurrences": ("xsd", _occurrences(1000), _occurrences(999)),
     "any order": ("xsd", _any_order(""), _any_order('minOccurs="0"')),

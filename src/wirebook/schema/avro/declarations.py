@@ -10,10 +10,12 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from wirebook.schema.avro.checks import bytes_of_characters
+from wirebook.schema.avro.checks import MAX_FLOAT, bytes_of_characters
 from wirebook.schema.avro.types import NAME, AvroError, AvroType
 
 MAX_LEVELS: Final = 64
+NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
+"""The defaults of floating-point numbers that JSON has no numbers for."""
 SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -25,7 +27,7 @@ def check_declarations(types: Iterable[AvroType]) -> None:
         if type_.kind == "enum" and default is not None and default not in type_.symbols:
             raise AvroError(f"the default {default!r} of the enum '{type_.name}' is not one of its symbols")
         for name, member in type_.fields:
-            if name in type_.defaults and not _is_default(member, type_.defaults[name], 0):
+            if name in type_.defaults and not is_default(member, type_.defaults[name]):
                 preview = str(type_.defaults[name])[:80]
                 raise AvroError(f"the default {preview!r} of '{type_.name}.{name}' is not a value of its type")
 
@@ -42,17 +44,28 @@ def _check_names(type_: AvroType) -> None:
         raise AvroError(f"the symbol {invalid!r} of the enum '{type_.name}' is not a valid name")
 
 
-def _is_default(type_: AvroType, value: Any, level: int) -> bool:
-    """Return whether a JSON value is a valid default of a type."""
+def is_default(type_: AvroType, value: Any) -> bool:
+    """Return whether a JSON value is a valid default of a type.
+
+    Cost: linear in the size of the value for each union in the type.
+    """
+    return _is_default(type_, value, 0, {})
+
+
+def _is_default(type_: AvroType, value: Any, level: int, known: dict[tuple[int, int], bool]) -> bool:
+    """Return the same. `known` are the results for unions, by the identities of the type and the value."""
     if level > MAX_LEVELS:
         return False
     if type_.kind == "union":
-        return any(_is_default(branch, value, level + 1) for branch in type_.branches)
+        key = (id(type_), id(value))
+        if key not in known:
+            known[key] = any(_is_default(branch, value, level + 1, known) for branch in type_.branches)
+        return known[key]
     if type_.items is not None:
         if not isinstance(value, list if type_.kind == "array" else dict):
             return False
         items = value.values() if isinstance(value, dict) else value
-        return all(_is_default(type_.items, item, level + 1) for item in items)
+        return all(_is_default(type_.items, item, level + 1, known) for item in items)
     if type_.kind == "enum":
         return value in type_.symbols
     if type_.kind == "fixed":
@@ -60,7 +73,7 @@ def _is_default(type_: AvroType, value: Any, level: int) -> bool:
         return octets is not None and len(octets) == type_.size
     if type_.kind == "record":
         return isinstance(value, dict) and all(
-            _is_default(member, value[name], level + 1) if name in value else name in type_.defaults
+            _is_default(member, value[name], level + 1, known) if name in value else name in type_.defaults
             for name, member in type_.fields
         )
     return IS_PRIMITIVE[type_.kind](value)
@@ -74,8 +87,12 @@ def _is_integer(limit: int) -> Callable[[Any], bool]:
     return check
 
 
-def _is_number(value: Any) -> bool:
-    return (isinstance(value, int | float) and not isinstance(value, bool)) or value in ("NaN", "Infinity", "-Infinity")
+def _is_number(limit: float) -> Callable[[Any], bool]:
+    def check(value: Any) -> bool:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return abs(value) <= limit if is_number else value in NOT_FINITE
+
+    return check
 
 
 IS_PRIMITIVE: Final[dict[str, Callable[[Any], bool]]] = {
@@ -83,8 +100,8 @@ IS_PRIMITIVE: Final[dict[str, Callable[[Any], bool]]] = {
     "boolean": lambda value: isinstance(value, bool),
     "int": _is_integer(2**31),
     "long": _is_integer(2**63),
-    "float": _is_number,
-    "double": _is_number,
+    "float": _is_number(MAX_FLOAT["float"]),
+    "double": _is_number(MAX_FLOAT["double"]),
     "bytes": lambda value: bytes_of_characters(value) is not None,
     "string": lambda value: isinstance(value, str),
 }

@@ -28,6 +28,7 @@ from wirebook.schema.avro.checks import (
     is_integer,
     mismatch,
 )
+from wirebook.schema.avro.declarations import NOT_FINITE, is_default
 from wirebook.schema.avro.logical import encoded_value, from_plain
 from wirebook.schema.avro.types import AvroType, is_text
 from wirebook.text.pointers import child
@@ -66,19 +67,12 @@ def _record(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -
     fields = {}
     for name, field in type_.fields:
         if name not in value and name in type_.defaults:
-            fields[name] = _default(field, type_.defaults[name], child(pointer, name), mismatches)
+            fields[name] = default_value(field, type_.defaults[name], child(pointer, name), mismatches)
         elif name in value or field.is_nullable:
             fields[name] = normalise(field, value.get(name), child(pointer, name), mismatches)
         else:
             mismatches.add(pointer, {"required": name}, None)
     return fields
-
-
-def _default(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
-    """Return the default of an omitted field. The default of a union is a value of its first branch."""
-    if type_.kind == "union":
-        return 0, type_.branches[0], normalise(type_.branches[0], value, pointer, mismatches)
-    return normalise(type_, value, pointer, mismatches)
 
 
 def _union(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
@@ -163,6 +157,59 @@ NORMALISERS: dict[str, Check] = {
     "array": check_array((list, tuple), normalise, _reject),
     "map": check_map(normalise, _reject, _is_text),
     "union": _union,
+}
+
+
+# -- defaults ---------------------------------------------------------------------------------------------------------
+
+
+def default_value(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
+    """Return the normalised value of a default, which is JSON: bytes are characters, and unions name no branch.
+
+    The default of a union is a value of the first branch that it fits.
+    """
+    return DEFAULTS[type_.kind](type_, value, pointer, mismatches)
+
+
+def _default_number(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
+    number = value
+    if type_.kind in MAX_FLOAT and value in NOT_FINITE:
+        number = float(value)
+    elif isinstance(value, float) and value.is_integer():
+        number = int(value)
+    return NORMALISERS[type_.kind](type_, number, pointer, mismatches)
+
+
+def _default_record(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
+    if not isinstance(value, dict):
+        return _reject(type_, value, pointer, mismatches)
+    fields = {}
+    for name, field in type_.fields:
+        if name in value or name in type_.defaults:
+            default = value[name] if name in value else type_.defaults[name]
+            fields[name] = default_value(field, default, child(pointer, name), mismatches)
+        else:
+            mismatches.add(pointer, {"required": name}, None)
+    return fields
+
+
+def _default_union(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
+    for index, branch in enumerate(type_.branches):
+        if is_default(branch, value):
+            return index, branch, default_value(branch, value, pointer, mismatches)
+    mismatches.add(pointer, {"union": [branch.branch_name for branch in type_.branches]}, value)
+    return None
+
+
+DEFAULTS: dict[str, Check] = NORMALISERS | {
+    "int": _default_number,
+    "long": _default_number,
+    "float": _default_number,
+    "double": _default_number,
+    "record": _default_record,
+    "array": check_array(list, default_value, _reject),
+    "map": check_map(default_value, _reject, _is_text),
+    "union": _default_union,
 }
 
 
