@@ -303,6 +303,19 @@ def _properties(count: int, type_: str) -> dict[str, Any]:
     return {"properties": {f"p{at}": {"type": type_} for at in range(count)}}
 
 
+def _many_required(type_: str) -> dict[str, Any]:
+    definitions = {
+        base: {
+            "type": "object",
+            "properties": {"a": {"type": type_}},
+            "required": [f"{base}{at}" for at in range(60_000)],
+        }
+        for base in "AB"
+    }
+    bases = [f"#/definitions/{base}" for base in definitions]
+    return {"type": "object", "properties": {}, "$extends": bases, "definitions": definitions}
+
+
 ALIASES = [f"A{at}" for at in range(20000)]
 HOSTILE: dict[str, tuple[str, Any, Any]] = {
     "choices in choices": ("jsonschema", _many_choices("anyOf", "number"), _many_choices("anyOf", "integer")),
@@ -321,6 +334,7 @@ HOSTILE: dict[str, tuple[str, Any, Any]] = {
     "many aliases": ("avro", RECORD | {"aliases": ALIASES}, RECORD | {"name": "Q", "aliases": ALIASES}),
     "occurrences": ("xsd", _occurrences(1000), _occurrences(999)),
     "any order": ("xsd", _any_order(""), _any_order('minOccurs="0"')),
+    "many required names": ("jsonstructure", _many_required("int32"), _many_required("int16")),
     "types without end": ("jsonstructure", {"type": "array", "items": {"$ref": "#"}}, {"type": {"$ref": "#"}}),
 }
 

@@ -19,6 +19,8 @@ UNION = "x-union"
 """An annotation with the names of the types in an `anyOf`."""
 MAX_LEVELS = 64
 """Maximum nesting of inline types, and maximum length of a chain of `$extends`."""
+MAX_TYPES = 100_000
+"""Maximum types of a document, counting a type in each tuple and each object that inherits it."""
 RESERVED = ("$schema", "$uses")
 """Members that every root object may have."""
 VALIDATION, COMPOSITION = "JSONStructureValidation", "JSONStructureConditionalComposition"
@@ -56,16 +58,16 @@ def _extended(document: Node, node: Node, level: int, known: dict[str, Node]) ->
         return node
     if level > MAX_LEVELS:
         raise StructureError(f"'$extends' is circular at {bases!r}")
-    properties, required = dict[str, Any](), list[Any]()
+    properties, required = dict[str, Any](), dict[str, Any]()  # `required` by text, because names may be in lists
     for reference in bases if isinstance(bases, list) else [bases]:
         pointer, base = definition(document, reference)
         if pointer not in known:
             known[pointer] = _extended(document, base, level + 1, known)
         base = known[pointer]
         properties = {**mapping(base, "properties"), **properties}
-        required += [name for name in sequence(base, "required") if name not in required]
+        required |= {repr(name): name for name in sequence(base, "required")}
     merged = {**properties, **mapping(node, "properties")}
-    return {**node, "properties": merged, "required": [*required, *sequence(node, "required")]}
+    return {**node, "properties": merged, "required": [*required.values(), *sequence(node, "required")]}
 
 
 def mapping(node: Node, keyword: str) -> Node:
@@ -96,6 +98,7 @@ class Translation:
         self.definitions: dict[str, Any] = {}
         self.used: set[str] = set()
         self.level = 0
+        self.remaining = MAX_TYPES
         uses, meta = sequence(document, "$uses"), str(document.get("$schema", ""))
         everything = "extended" in meta or "validation" in meta
         self.validation, self.composition = everything or VALIDATION in uses, everything or COMPOSITION in uses
@@ -118,6 +121,11 @@ class Translation:
         """Return the JSON Schema of one type. Raises: StructureError"""
         if not isinstance(node, dict):
             raise StructureError("a type must be an object")
+        self.remaining -= 1
+        if self.remaining < 0:
+            raise StructureError(
+                f"the document has more than {MAX_TYPES} types when '$extends' and 'tuple' are expanded"
+            )
         self.level += 1
         if self.level > MAX_LEVELS:
             raise StructureError(f"types are nested more than {MAX_LEVELS} levels deep")
