@@ -164,6 +164,11 @@ TRAPS: dict[str, tuple[str, Any]] = {
         {"type": "object", "definitions": {"B": WIDE},
          "properties": {f"p{n}": {"type": "object", "$extends": "#/definitions/B"} for n in range(2000)}},
     ),
+    "many aliases of a wide record": (
+        "Avro",
+        {"type": "record", "name": "R", "aliases": [f"A{n}" for n in range(20_000)],
+         "fields": [{"name": f"f{n}", "type": "int"} for n in range(4000)]},
+    ),
     "nothing": ("Avro", None),
     "a number": ("JsonStructure", 5),
     "a list": ("JsonSchema", []),

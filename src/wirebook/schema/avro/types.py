@@ -93,8 +93,9 @@ def parse_types(schema: Any, resolve: Callable[[str], Any | None]) -> tuple[Avro
     """
     parser = _Parser(resolve)
     root = parser.type(schema, None)
+    known: dict[int, int] = {}
     for type_ in (root, *parser.names.values()):
-        if min_parts(type_) > MAX_PARTS:
+        if min_parts(type_, known) > MAX_PARTS:
             raise AvroError(f"every value of '{type_.branch_name}' has more than {MAX_PARTS} parts")
     return root, parser.names
 
