@@ -266,6 +266,18 @@ def test_avro_default_of_another_type_is_rejected(schema: Any, default: Any) -> 
     assert SchemaValidator().faults("Avro", json.dumps(record).encode())
 
 
+def test_avro_defaults_that_double_are_rejected_in_bounded_time() -> None:
+    """Each record contains the previous one twice by default: 2**40 parts."""
+    records: list[Any] = [{"type": "record", "name": "R0", "fields": []}]
+    for number in range(40):
+        union = [f"R{number}", "null"]
+        fields = [{"name": name, "type": union, "default": {}} for name in "ab"]
+        records.append({"type": "record", "name": f"R{number + 1}", "fields": fields})
+    encoded = avro(records).encode({"R40": {}})
+    assert [problem.code for problem in encoded.problems] == ["payload-invalid"]
+    assert avro(records).encode({"R10": {}}).payload is not None
+
+
 def test_avro_float_is_the_same_in_both_encodings() -> None:
     compiled = avro("float")
     rows = [

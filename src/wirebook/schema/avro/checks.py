@@ -15,12 +15,14 @@ MAX_FLOAT = {"float": 3.4028235677973362e38, "double": 1.7976931348623157e308}
 class Mismatches:
     """Collects the parts of a value that do not match its type.
 
-    Shape: `entries` are (pointer, expected, actual), at most `limit` of them.
+    Shape: `entries` are (pointer, expected, actual), at most `limit` of them; `defaults` is the number of parts that
+    were filled in by defaults.
     """
 
     def __init__(self, limit: int) -> None:
         self.entries: list[tuple[str, Any, Any]] = []
         self.limit = limit
+        self.defaults = 0
 
     def add(self, pointer: str, expected: Any, actual: Any) -> None:
         """Record a mismatch unless the limit is reached."""

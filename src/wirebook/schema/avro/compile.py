@@ -175,6 +175,7 @@ MESSAGES: Final = {
     "enum": "expected one of the symbols {}",
     "fields": "unknown field; the record has the fields {}",
     "required": "the field '{}' is missing",
+    "defaults": "the defaults of omitted fields have more than {} parts",
     "union": 'expected a value of one of the types {}, written as {{"type": value}} unless it is null',
     "one of, by name": 'the value can be of several types: write {{"type": value}} with one of {}',
 }

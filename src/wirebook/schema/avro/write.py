@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from wirebook.schema.avro.checks import (
     MAX_FLOAT,
@@ -33,6 +33,8 @@ from wirebook.schema.avro.logical import encoded_value, from_plain
 from wirebook.schema.avro.types import AvroType, is_text
 from wirebook.text.pointers import child
 
+MAX_DEFAULTS: Final = 1_000_000
+"""Maximum parts that the defaults of omitted fields add to a value: a default may contain others, several times."""
 ChosenBranch = tuple[int, AvroType, Any]
 """A normalised value of a union: the index of its branch, the type of the branch, and the value."""
 
@@ -168,6 +170,11 @@ def default_value(type_: AvroType, value: Any, pointer: str, mismatches: Mismatc
 
     The default of a union is a value of the first branch that it fits.
     """
+    mismatches.defaults += 1
+    if mismatches.defaults > MAX_DEFAULTS:
+        if mismatches.defaults == MAX_DEFAULTS + 1:
+            mismatches.add(pointer, {"defaults": MAX_DEFAULTS}, value)
+        return None
     return DEFAULTS[type_.kind](type_, value, pointer, mismatches)
 
 
