@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wirebook.schema import CompileOptions, DecodedPayload, Payload, PayloadLimits, Unsupported, compile_schema
+from wirebook.schema import CompileOptions, DecodedPayload, Encoded, Payload, PayloadLimits, Unsupported, compile_schema
 from wirebook.schema.validator import SchemaValidator
 
 SECONDS = 10  # far more than any of these takes
@@ -231,3 +233,125 @@ def test_extreme_bound_is_compiled(type_: str, bound: Any) -> None:
     schema = EXTENDED | {"type": type_, "minimum": bound, "maximum": bound}
     assert not isinstance(compile_schema("JsonStructure", schema), Unsupported)
     assert SchemaValidator().faults("JsonStructure", json.dumps(schema).encode()) is None
+
+
+# -- schemas in which one value is replaced ---------------------------------------------------------------------------
+
+BASE = {"abstract": True, "type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+REFERENCE = {"$ref": "#/definitions/B"}
+BOUNDS = {"minimum": 1, "maximum": 9, "exclusiveMinimum": 0, "exclusiveMaximum": 10, "multipleOf": 1}
+STRING = {"type": "string"}
+CHANGED: dict[str, tuple[str, Any]] = {
+    **{type_: ("JsonStructure", EXTENDED | BOUNDS | {"type": type_}) for type_ in ("int32", "int64", "double")},
+    "decimal": ("JsonStructure", EXTENDED | BOUNDS | {"type": "decimal", "precision": 9, "scale": 2}),
+    "string": (
+        "JsonStructure",
+        EXTENDED | STRING | {"minLength": 1, "maxLength": 9, "pattern": "^a", "format": "email", "enum": ["a"]},
+    ),
+    "binary": ("JsonStructure", {"type": "binary", "contentEncoding": "base64", "$uses": ["JSONStructureValidation"]}),
+    "array": (
+        "JsonStructure",
+        EXTENDED
+        | {"type": "array", "items": STRING, "minItems": 1, "maxItems": 3, "uniqueItems": True}
+        | {"contains": STRING, "minContains": 1, "maxContains": 2},
+    ),
+    "map": (
+        "JsonStructure",
+        EXTENDED
+        | {"type": "map", "values": STRING, "minEntries": 1, "maxEntries": 3}
+        | {"keyNames": STRING, "patternKeys": {"^a": STRING}},
+    ),
+    "tuple": ("JsonStructure", {"type": "tuple", "properties": {"a": STRING, "b": STRING}, "tuple": ["a", "b"]}),
+    "choice": ("JsonStructure", {"type": "choice", "choices": {"a": STRING, "b": {"type": "int32"}}}),
+    "inline choice": (
+        "JsonStructure",
+        {"type": "choice", "$extends": "#/definitions/B", "selector": "kind", "choices": {"a": {"type": REFERENCE}}}
+        | {"definitions": {"B": BASE | {"abstract": False}}},
+    ),
+    "object": (
+        "JsonStructure",
+        EXTENDED
+        | {"name": "S", "type": "object", "$extends": "#/definitions/B", "properties": {"a": STRING}, "required": ["a"]}
+        | {"additionalProperties": False, "$offers": {"A": "#/definitions/B"}, "definitions": {"B": BASE}},
+    ),
+    "constrained object": (
+        "JsonStructure",
+        EXTENDED
+        | {"type": "object", "properties": {"a": STRING}, "required": [["a"], ["b"]], "has": STRING}
+        | {"dependentRequired": {"a": ["b"]}, "minProperties": 1, "maxProperties": 9}
+        | {"patternProperties": {"^x": STRING}, "propertyNames": STRING},
+    ),
+    "union": (
+        "JsonStructure",
+        {"$root": "#/definitions/U", "definitions": {
+            "U": {"type": ["null", "string", REFERENCE]}, "B": BASE | {"abstract": False}, "n": {"N": STRING}}},
+    ),
+    "conditions": (
+        "JsonStructure",
+        EXTENDED
+        | {"allOf": [STRING], "anyOf": [STRING], "oneOf": [STRING], "not": {"type": "int32"}}
+        | {"if": STRING, "then": STRING, "else": STRING},
+    ),
+    "Avro record": (
+        "Avro",
+        {"type": "record", "name": "R", "namespace": "a.b", "aliases": ["Q"], "doc": "text", "fields": [
+            {"name": "i", "type": "int", "default": 5, "doc": "text", "aliases": ["j"]},
+            {"name": "d", "type": "double", "default": 1.5},
+            {"name": "u", "type": ["null", "string", "R"], "default": "a"},
+            {"name": "a", "type": {"type": "array", "items": "int"}, "default": [1]},
+            {"name": "m", "type": {"type": "map", "values": "int"}, "default": {"a": 1}},
+            {"name": "r", "type": {"type": "record", "name": "I", "fields": []}, "default": {}},
+        ]},
+    ),
+    "Avro enum": ("Avro", {"type": "enum", "name": "E", "symbols": ["A", "B"], "default": "A", "aliases": ["F"]}),
+    "Avro decimal": (
+        "Avro",
+        {"type": "fixed", "name": "F", "size": 6, "logicalType": "decimal", "precision": 10, "scale": 2},
+    ),
+    "Avro time": ("Avro", ["null", {"type": "long", "logicalType": "timestamp-millis"}]),
+}  # fmt: skip
+REPLACEMENTS: tuple[Any, ...] = (
+    None, True, False, 0, 5, -1, 1.5, 1e300, 5e-324, 10**40, 10**4000, "", "x", "null", "Infinity", "NaN", "1e1000000",
+    "1e-999999999", "9" * 5000, "1e99999999999999999999", "#", "(?=a)", [], [None], ["x"], [[]], [{}], {}, {"x": 5},
+    {"x": {}}, STRING,
+)  # fmt: skip
+
+
+def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the paths of all values in a document."""
+    yield path
+    members = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
+    for name, member in members:
+        yield from places(member, (*path, name))
+
+
+def replaced(document: Any, path: tuple[Any, ...], value: Any) -> Any:
+    if not path:
+        return value
+    changed = copy.copy(document)
+    changed[path[0]] = replaced(document[path[0]], path[1:], value)
+    return changed
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_schema_with_any_value_replaced_is_checked_compared_and_used(name: str) -> None:
+    format_, schema = CHANGED[name]
+    validator, original = SchemaValidator(), json.dumps(schema).encode()
+    assert validator.faults(format_, original) is None
+    for path in places(schema):
+        for value in REPLACEMENTS:
+            start = time.process_time()
+            changed = replaced(schema, path, value)
+            document = json.dumps(changed).encode()
+            compiled = compile_schema(format_, changed)
+            if not isinstance(compiled, Unsupported):
+                assert all(field.doc is None or isinstance(field.doc, str) for field in compiled.fields)
+                for payload in ({}, {"a": "x"}, 5, "5", ["x"], None):
+                    compiled.read(Payload(json.dumps(payload).encode()))
+                    assert isinstance(compiled.encode(payload), Encoded)
+            if validator.faults(format_, document) is None:
+                for rule in ("backward", "forward"):
+                    validator.incompatible(rule, format_, original, document)
+            assert time.process_time() - start < 1, (path, value)
