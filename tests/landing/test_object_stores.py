@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from wirebook.landing.sources.lines import Sizes
 from wirebook.landing.sources.splits import split_file
 from wirebook.landing.stores import records
 from wirebook.landing.stores.locations import is_file_system, location_of
-from wirebook.landing.stores.objects import ObjectReader
+from wirebook.landing.stores.objects import ObjectPath, ObjectReader
 from wirebook.landing.tables.settings import TableOptions, TableSettings
 from wirebook.problems import WirebookError
 
@@ -176,6 +177,34 @@ def test_lease_that_is_deleted_after_it_was_listed_is_held_by_another_run(
     assert Target(remote.to).records.holder() == records.Holder("another run", None)
     with pytest.raises(WirebookError, match="target-locked: another run is writing to"):
         remote.land()
+
+
+def test_lease_with_a_lower_number_than_another_one_is_given_up(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a run is about to create lease 2, others take and release lease 2, take lease 3, and delete lease 2."""
+    root = location_of(f"{store}/lake/tables")
+    assert isinstance(root, ObjectPath)
+    with records.ObjectRecords(root).locked():
+        pass
+    create, other, lease_3 = type(root).create, records.ObjectRecords(root), ExitStack()
+
+    def create_late(path: ObjectPath, data: bytes) -> None:
+        monkeypatch.setattr(type(root), "create", create)
+        with records.ObjectRecords(root).locked():
+            pass
+        lease_3.enter_context(other.locked())
+        create(path, data)
+
+    monkeypatch.setattr(type(root), "create", create_late)
+    with lease_3:
+        with (
+            pytest.raises(WirebookError, match="target-locked: another run is writing to"),
+            records.ObjectRecords(root).locked(),
+        ):
+            pass
+        assert [path.name for path, _ in (root / "_wirebook" / "leases").below()] == ["3.json"]
+        other.check_lock()
+    with records.ObjectRecords(root).locked():
+        pass
 
 
 def test_run_that_was_taken_over_commits_nothing(remote: Any) -> None:

@@ -377,14 +377,19 @@ class ObjectRecords:
                 if left > 0:
                     raise self._held_by(holder, left)
         own = Lease(id=uuid.uuid4().hex, process=os.getpid(), host=socket.gethostname(), place=_place())
+        number = newest + 1
         try:
-            self._lease_path(newest + 1).create(msgspec.json.encode(own))
+            self._lease_path(number).create(msgspec.json.encode(own))
         except (FileExistsError, FileNotFoundError) as error:  # another run has created it, and may have deleted it
             raise self._held_by(None, LEASE_SECONDS) from error
-        self._lease, self._lost = (newest + 1, own), False
-        for number in leases:
+        leases = self._leases()
+        if max(leases, default=number) > number:  # others have taken this number and the next one, and deleted this one
             self._lease_path(number).unlink()
-        return newest + 1
+            raise self._held_by(None, LEASE_SECONDS)
+        self._lease, self._lost = (number, own), False
+        for older in leases.keys() - {number}:
+            self._lease_path(older).unlink()
+        return number
 
     def _held_by(self, holder: Lease | None, left: float) -> WirebookError:
         owner = f" (process {holder.process} on {holder.host})" if holder else ""
