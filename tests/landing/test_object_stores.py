@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,44 @@ def test_lease_with_a_lower_number_than_another_one_is_given_up(store: str, monk
         assert [path.name for path, _ in (root / "_wirebook" / "leases").below()] == ["3.json"]
         other.check_lock()
     with records.ObjectRecords(root).locked():
+        pass
+
+
+@pytest.mark.parametrize("failure", [FileNotFoundError, FileExistsError, RuntimeError])
+def test_run_whose_renewal_failed_still_finds_out_that_it_was_taken_over(
+    bucket: str, monkeypatch: pytest.MonkeyPatch, failure: type[Exception]
+) -> None:
+    monkeypatch.setattr(records, "LEASE_SECONDS", 0.2)
+    root, write, has_failed = location_of(f"{bucket}/lake/tables"), ObjectPath.write_bytes, threading.Event()
+    run = records.ObjectRecords(root)  # type: ignore[arg-type]
+
+    def fail_once(path: ObjectPath, data: bytes) -> None:
+        monkeypatch.setattr(ObjectPath, "write_bytes", write)
+        has_failed.set()
+        raise failure(path, data)
+
+    with run.locked():
+        monkeypatch.setattr(ObjectPath, "write_bytes", fail_once)
+        assert has_failed.wait(20)
+        run.check_lock()
+        (root / "_wirebook" / "leases" / "2.json").write_bytes(b"")
+        with pytest.raises(WirebookError, match="target-locked: another run has taken over"):  # noqa: PT012
+            for _ in range(200):
+                run.check_lock()
+                time.sleep(0.1)
+
+
+def test_lease_that_could_not_be_released_is_free_for_this_process(
+    bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = location_of(f"{bucket}/lake/tables")
+
+    def fail(path: ObjectPath, data: bytes) -> None:
+        raise FileExistsError(path, data)
+
+    with monkeypatch.context() as patch, records.ObjectRecords(root).locked():  # type: ignore[arg-type]
+        patch.setattr(ObjectPath, "write_bytes", fail)
+    with records.ObjectRecords(root).locked():  # type: ignore[arg-type]
         pass
 
 

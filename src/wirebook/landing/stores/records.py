@@ -339,7 +339,7 @@ class ObjectRecords:
                 released = msgspec.structs.replace(self._lease[1], released=True)
                 try:
                     self._lease_path(number).write_bytes(msgspec.json.encode(released))
-                except WirebookError:  # other processes wait until it expires
+                except (WirebookError, OSError):  # other processes wait until it expires
                     UNRELEASED.add(self._lease[1].id)
             self._lease = None
 
@@ -407,9 +407,10 @@ class ObjectRecords:
             probe.unlink()
 
     def _renew(self, number: int, done: threading.Event) -> None:
-        """Renew the lease until `done`, or until another run has taken the next one, which sets `_lost`."""
+        """Renew the lease until `done`, or until another run has taken the next one, which sets `_lost`. After any
+        failure, try again; if no attempt succeeds for a minute, the lease expires."""
         while not done.wait(LEASE_SECONDS / 4):
-            with suppress(WirebookError):  # if the store does not answer for a minute, the lease expires
+            with suppress(Exception):
                 if max(self._leases(), default=0) > number:
                     self._lost = True
                     return
