@@ -26,6 +26,7 @@ from wirebook.landing.stores import hdfs as hdfs_module
 from wirebook.landing.stores import records
 from wirebook.landing.stores.hdfs import COPYING, TEMPORARY, HdfsPath
 from wirebook.landing.stores.locations import location_of
+from wirebook.landing.stores.objects import is_refusal
 from wirebook.landing.stores.segments import ObjectSegments
 from wirebook.problems import WirebookError
 
@@ -86,6 +87,29 @@ def test_file_is_created_once_and_never_seen_in_part(source: HdfsPath) -> None:
     file.unlink()
     file.unlink()
     assert not source.is_dir()
+
+
+@pytest.mark.parametrize("content", [None, b"other"])
+def test_file_that_is_replaced_or_deleted_while_it_is_written_is_one_error(
+    source: HdfsPath, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    """The answer to the rename is lost, and another process is faster than the client, which repeats it."""
+    rename = HdfsPath.rename_to
+
+    def rename_twice(self: HdfsPath, other: HdfsPath, *, overwrite: bool = True) -> None:
+        monkeypatch.setattr(HdfsPath, "rename_to", rename)
+        self.rename_to(other, overwrite=overwrite)
+        if content is None:
+            other.unlink()
+        else:
+            other.write_bytes(content)
+        self.rename_to(other, overwrite=overwrite)
+
+    monkeypatch.setattr(HdfsPath, "rename_to", rename_twice)
+    with pytest.raises(WirebookError, match=r"store-failed: .* another process replaced or deleted") as error:
+        (source / "a").write_bytes(b"1")
+    assert not is_refusal(error.value.problems[0])
+    assert [path.read_bytes() for path, _ in source.below()] == ([content] if content else [])
 
 
 def test_namenode_that_does_not_answer_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,10 @@ class HdfsPath(ObjectPath):
     # -- writing -------------------------------------------------------------------------------------------------
 
     def write_bytes(self, data: bytes) -> None:
-        self._write(data, overwrite=True)
+        try:
+            self._write(data, overwrite=True)
+        except OSError as error:
+            raise self.failed("another process replaced or deleted the file while it was written") from error
 
     def create(self, data: bytes) -> None:
         self._write(data, overwrite=False)
@@ -137,7 +140,7 @@ class HdfsPath(ObjectPath):
         If the answer of the NameNode is lost, the client repeats the rename, which then fails although the first one
         has succeeded. So after a failure, the content of the file is compared.
 
-        Raises: FileExistsError, store-failed
+        Raises: FileNotFoundError, FileExistsError, ObjectChanged, store-failed
         """
         temporary = HdfsPath(self.bucket, f"{self.parent.key}/{TEMPORARY}{secrets.token_hex(8)}".strip("/"))
         try:
