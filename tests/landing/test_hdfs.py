@@ -89,6 +89,15 @@ def test_file_is_created_once_and_never_seen_in_part(source: HdfsPath) -> None:
     assert not source.is_dir()
 
 
+def test_folder_that_is_deleted_while_files_are_listed_hides_no_other_files(source: HdfsPath) -> None:
+    for name in ("a/1", "b/1", "b/sub/2", "c/1"):
+        (source / name).write_bytes(b"")
+    listing = source.below()
+    first = next(listing)
+    (source / "b").unlink()
+    assert {path for path, _ in (first, *listing)} == {source / "a/1", source / "c/1"}
+
+
 @pytest.mark.parametrize("content", [None, b"other"])
 def test_file_that_is_replaced_or_deleted_while_it_is_written_is_one_error(
     source: HdfsPath, monkeypatch: pytest.MonkeyPatch, content: bytes | None

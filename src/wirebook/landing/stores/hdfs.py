@@ -119,9 +119,18 @@ class HdfsPath(ObjectPath):
         return sorted(status.path.rpartition("/")[2] for status in self._listed(recursive=False) if status.isdir)
 
     def _listed(self, *, recursive: bool) -> Iterator[FileStatus]:
-        """The contents of a folder, which need not exist. Raises: store-failed"""
-        with suppress(FileNotFoundError), self.failures():
-            yield from _client(self.bucket).list_status(self._path, recursive)
+        """The contents of a folder, which need not exist. Folders that are deleted meanwhile are left out.
+
+        Raises: store-failed
+        """
+        folders = [self._path]
+        while folders:
+            folder = folders.pop()
+            with suppress(FileNotFoundError), self.failures():
+                for status in _client(self.bucket).list_status(folder, recursive=False):
+                    if recursive and status.isdir:
+                        folders.append(status.path)
+                    yield status
 
     # -- writing -------------------------------------------------------------------------------------------------
 
