@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import re
 import threading
@@ -10,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,6 +45,31 @@ def remote(tmp_path: Path, store: str) -> Workspace:
 def upload(workspace: Any, to: Any) -> None:
     for path in workspace.source.iterdir():
         (to / path.name).write_bytes(path.read_bytes())
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [8, 25 << 20])
+def test_file_is_not_written_if_its_writer_is_left_by_an_exception(store: str, s3: str, size: int) -> None:
+    """Neither does the store keep the parts that it has."""
+    path = location_of(f"{store}/lake/a")
+    assert isinstance(path, ObjectPath)
+    with pytest.raises(ZeroDivisionError), path.open_output() as file:  # noqa: PT012
+        file.write(bytes(size))
+        raise ZeroDivisionError
+    assert file.closed
+    assert not [*path.parent.below()]
+    if store.startswith("s3:"):
+        assert b"<Upload>" not in httpx.get(f"{s3}/{store[5:]}?uploads", trust_env=False).content
+
+
+def test_file_is_not_written_if_its_writer_is_dropped(bucket: str) -> None:
+    file = location_of(f"{bucket}/lake/a").open_output()  # type: ignore[union-attr]
+    file.write(b"1")
+    del file
+    gc.collect()
+    assert not [*location_of(f"{bucket}/lake").below()]  # type: ignore[union-attr]
 
 
 # -- targets ---------------------------------------------------------------------------------------------------------

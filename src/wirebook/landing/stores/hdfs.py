@@ -219,7 +219,9 @@ class HdfsReader(ObjectReader):
 
 
 class HdfsWriter(ObjectWriter):
-    """Writes a file, which is complete only once the writer is closed."""
+    """Writes a file, which is complete only once the writer is closed. The file is deleted if a `with` block ends by an
+    exception. If the writer is never closed, a part of the file may be left.
+    """
 
     def close(self) -> None:
         """Raises: store-failed"""
@@ -231,6 +233,16 @@ class HdfsWriter(ObjectWriter):
                     if "not supported for erasure-coded" not in str(error):  # those files can only be closed
                         raise
         super().close()
+
+    def abandon(self) -> None:
+        """Delete the file, after a failure."""
+        if not self.closed:
+            with suppress(WirebookError):
+                self._path.unlink()
+        super().abandon()
+
+    def __del__(self) -> None:
+        super().abandon()  # deletes nothing: the path may have another file by now
 
 
 @lru_cache(maxsize=16)

@@ -273,7 +273,9 @@ class ObjectReader(io.RawIOBase):
 
 
 class ObjectWriter(io.RawIOBase):
-    """Uploads an object in parts. The object exists once the writer is closed."""
+    """Uploads an object in parts. The object exists once the writer is closed. The upload is aborted if a `with` block
+    ends by an exception, or if the writer is never closed.
+    """
 
     def __init__(self, path: ObjectPath, writer: Any) -> None:
         self._path, self._writer = path, writer
@@ -299,6 +301,23 @@ class ObjectWriter(io.RawIOBase):
             with self._path.failures(writes=True):
                 self._writer.close()
         super().close()
+
+    def abandon(self) -> None:
+        """Abort the upload, after a failure."""
+        if not self.closed:
+            with suppress(Exception):  # at worst, the store keeps the parts
+                self._writer.__exit__(InterruptedError, InterruptedError(), None)
+        super().close()
+
+    def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None:
+        """Raises: store-failed"""
+        if exc_value is None:
+            self.close()
+        else:
+            self.abandon()
+
+    def __del__(self) -> None:
+        self.abandon()  # `io.RawIOBase` calls `close`
 
 
 @lru_cache(maxsize=16)
