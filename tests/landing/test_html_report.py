@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,26 @@ def test_examples_are_limited_and_distinct(tmp_path: Path) -> None:
     assert [example.raw for example in statistics.examples["payload-invalid", "payload#"]] == [b"0", b"1", b"2"][
         :MAX_EXAMPLES
     ]
+
+
+@pytest.mark.parametrize("column", ["raw", "outcome"])
+def test_damaged_column_of_dead_letters_is_counted_once(workspace: Workspace, column: str) -> None:
+    batches = land(workspace, *READINGS, *BROKEN)
+    whole = run_statistics(workspace.to, batches).dead_letters
+    (file,) = workspace.to.glob("dead_letters/*.parquet")
+    group = pq.read_metadata(file).row_group(0)
+    chunk = next(chunk for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema == column)
+    with file.open("r+b") as opened:
+        opened.seek(chunk.dictionary_page_offset or chunk.data_page_offset)
+        opened.write(b"\xff" * chunk.total_compressed_size)
+    statistics = run_statistics(workspace.to, batches)
+    assert (whole.gone, statistics.dead_letters.gone) == (0, 1)
+    assert "missing or cannot be read" in html_report(statistics, "x")
+    if column == "raw":
+        assert statistics.dead_letters.reasons == whole.reasons
+        assert statistics.dead_letters.examples == {
+            reason: [replace(example, raw=None) for example in examples] for reason, examples in whole.examples.items()
+        }
 
 
 def test_statistics_of_one_batch_exclude_other_batches(workspace: Workspace) -> None:

@@ -77,6 +77,7 @@ def dead_letter_statistics(files: Sequence[Location]) -> DeadLetterStatistics:
     """The statistics of files of dead letters. Files that are missing or unreadable are skipped and counted."""
     statistics = DeadLetterStatistics()
     candidates: dict[Reason, list[tuple[Location, int, Example]]] = {}
+    unreadable: set[Location] = set()
     for file in files:
         try:
             with pq.ParquetFile(parquet_source(file)) as parquet:
@@ -88,9 +89,16 @@ def dead_letter_statistics(files: Sequence[Location]) -> DeadLetterStatistics:
                     _note_examples(candidates, batch, file, start)
                     start += batch.num_rows
         except (OSError, pa.ArrowException):
-            statistics.gone += 1
+            unreadable.add(file)
     for reason, _ in statistics.top():
-        statistics.examples[reason] = [_with_raw(*noted) for noted in candidates.get(reason, ())]
+        examples = statistics.examples[reason] = []
+        for file, row, example in candidates.get(reason, ()):
+            try:
+                examples.append(_with_raw(file, row, example))
+            except (OSError, pa.ArrowException):
+                unreadable.add(file)
+                examples.append(example)
+    statistics.gone = len(unreadable)
     return statistics
 
 
