@@ -26,6 +26,7 @@ from wirebook.landing.report.column_statistics import (
 from wirebook.landing.report.dead_letter_statistics import MAX_EXAMPLES, dead_letter_statistics
 from wirebook.landing.report.html import html_report, visible, write_report
 from wirebook.landing.report.run_statistics import committed_batches, run_statistics
+from wirebook.landing.report.timeline import group_times
 from wirebook.landing.runs.engine import engine_for
 from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.settings import RunSettings
@@ -239,6 +240,20 @@ def test_missing_files_are_counted(workspace: Workspace) -> None:
     statistics = run_statistics(workspace.to, batches)
     assert [table.gone for table in statistics.tables] == [1]
     assert "missing or cannot be read" in html_report(statistics, "x")
+
+
+def test_file_that_is_deleted_while_it_is_read(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = land(workspace, *READINGS)
+    (file,) = workspace.to.glob("g__reading/*.parquet")
+    size = file.stat().st_size
+
+    def delete_and_read(*arguments: Any) -> Any:
+        file.unlink()
+        return group_times(*arguments)
+
+    monkeypatch.setattr("wirebook.landing.report.column_statistics.group_times", delete_and_read)
+    (table,) = run_statistics(workspace.to, batches).tables
+    assert (table.rows, table.size, table.gone) == (20, size, 0)
 
 
 def test_columns_are_assigned_to_sections() -> None:

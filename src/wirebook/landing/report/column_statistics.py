@@ -126,6 +126,7 @@ def table_statistics(name: str, definition: str | None, files: Sequence[Location
     statistics = TableStatistics(name, definition)
     for file in files:
         try:
+            size = size_and_time(file)[0]
             with pq.ParquetFile(parquet_source(file)) as parquet:
                 _add_footer(statistics, parquet.metadata, parquet.schema_arrow)
                 _add_placeholders(statistics, parquet)
@@ -133,7 +134,7 @@ def table_statistics(name: str, definition: str | None, files: Sequence[Location
         except (OSError, pa.ArrowException):
             statistics.gone += 1
             continue
-        statistics.size += size_and_time(file)[0]
+        statistics.size += size
     return statistics
 
 
