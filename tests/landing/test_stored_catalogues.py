@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,15 @@ def test_what_is_not_in_whole_files_is_not_stored(cache: Path, catalogue: Path, 
     (folder / "two.json").write_text(json.dumps(document("paid")))
     load_catalogue([folder], DEFAULT_OPTIONS, None)
     assert len(list(cache.iterdir())) == 1
+
+
+def test_only_regular_files_are_read(cache: Path, tmp_path: Path) -> None:
+    """A named pipe that no program writes to would block."""
+    os.mkfifo(tmp_path / "pipe")
+    for source in (os.devnull, tmp_path / "pipe"):
+        assert stored_catalogues.key_of([source], DEFAULT_OPTIONS, None) is None
+        with pytest.raises(WirebookError, match="unreadable-file"):
+            load_catalogue([source], DEFAULT_OPTIONS, None)
 
 
 def test_small_catalogues_are_not_stored(cache: Path, catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ def key_of(sources: Sequence[CatalogSource], options: MatchOptions, endpoint: st
     digest, size = hashlib.sha256(f"{_program()} {options} {endpoint}".encode()), 0
     try:
         for file in _files(sources):
-            if file.stat().st_size > DEFAULT_LIMITS.size:
+            if not file.is_file() or file.stat().st_size > DEFAULT_LIMITS.size:
                 return None
             data = file.read_bytes()
             size += len(data)
