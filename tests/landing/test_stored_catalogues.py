@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -222,6 +223,18 @@ def test_a_cache_that_cannot_be_written_to_changes_nothing(
     monkeypatch.setenv("WIREBOOK_CATALOGUE_CACHE", str(tmp_path / "file"))
     monkeypatch.setattr(stored_catalogues, "SMALLEST", 0)
     assert load_catalogue([catalogue], DEFAULT_OPTIONS, None).name == "shop"
+
+
+def test_an_entry_in_a_read_only_file_system_is_used(
+    cache: Path, catalogue: Path, monkeypatch: pytest.MonkeyPatch, loads: list[object]
+) -> None:
+    def fail(path: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+
+    load_catalogue([catalogue], DEFAULT_OPTIONS, None)
+    monkeypatch.setattr(os, "utime", fail)
+    assert load_catalogue([catalogue], DEFAULT_OPTIONS, None).name == "shop"
+    assert len(loads) == 1
 
 
 def test_the_entries_that_were_used_last_are_kept(

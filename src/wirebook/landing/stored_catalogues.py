@@ -141,7 +141,8 @@ def stored(key: str, options: MatchOptions) -> Catalogue | None:
         if not (_is_own(folder) and _is_own(path)):
             return None
         catalogue = msgspec.msgpack.decode(path.read_bytes(), type=StoredCatalogue).restored(options)
-        os.utime(path)
+        with suppress(OSError):  # for example, a read-only file system
+            os.utime(path)
         return catalogue
     return None
 
