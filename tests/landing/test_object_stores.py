@@ -34,6 +34,7 @@ from wirebook.landing.tables.settings import TableOptions, TableSettings
 from wirebook.problems import WirebookError
 
 pytestmark = pytest.mark.xdist_group("servers")
+OTHER_LEASE = records.Lease(id="1", process=1, host="elsewhere", place="elsewhere")
 
 
 @pytest.fixture
@@ -185,8 +186,7 @@ def test_second_run_is_refused_while_the_first_runs(remote: Any) -> None:
 def test_lease_that_nobody_renews_expires(remote: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     remote.write_two_files()
     remote.land()
-    lease = records.Lease(id="1", process=1, host="elsewhere", place="elsewhere")
-    (remote.to / "_wirebook" / "leases" / "7.json").write_bytes(msgspec.json.encode(lease))
+    (remote.to / "_wirebook" / "leases" / "7.json").write_bytes(msgspec.json.encode(OTHER_LEASE))
     with pytest.raises(WirebookError, match="process 1 on elsewhere") as error:
         remote.land()
     assert re.search(r"the target is free in \d+ s", str(error.value.problems[0].hint))
@@ -232,6 +232,34 @@ def test_lease_with_a_lower_number_than_another_one_is_given_up(store: str, monk
         assert [path.name for path, _ in (root / "_wirebook" / "leases").below()] == ["3.json"]
         other.check_lock()
     with records.ObjectRecords(root).locked():
+        pass
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_lease_that_is_renewed_after_it_was_listed_is_held(
+    bucket: str, monkeypatch: pytest.MonkeyPatch, deleted: bool
+) -> None:
+    """A store that hardly answers does not make a lease older than it is."""
+    root = location_of(f"{bucket}/lake/tables")
+    lease, content = root / "_wirebook" / "leases" / "1.json", msgspec.json.encode(OTHER_LEASE)
+    lease.write_bytes(content)
+    read = records.ObjectRecords._read_lease
+
+    def read_slowly(self: records.ObjectRecords, number: int) -> records.Lease | None:
+        found = read(self, number)
+        time.sleep(3)
+        if deleted:
+            lease.unlink()
+        else:
+            lease.write_bytes(content)
+        return found
+
+    monkeypatch.setattr(records, "LEASE_SECONDS", 2)
+    monkeypatch.setattr(records.ObjectRecords, "_read_lease", read_slowly)
+    with (
+        pytest.raises(WirebookError, match=r"target-locked: another run .*is writing"),
+        records.ObjectRecords(root).locked(),  # type: ignore[arg-type]
+    ):
         pass
 
 

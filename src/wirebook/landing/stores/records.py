@@ -373,9 +373,13 @@ class ObjectRecords:
             if holder is None:
                 raise self._held_by(None, LEASE_SECONDS)
             if not (holder.released or holder.is_dead):
-                left = LEASE_SECONDS - (self._now() - leases[newest].modified).total_seconds()
-                if left > 0:
-                    raise self._held_by(holder, left)
+                now = self._now()
+                try:  # it may have been renewed since it was listed
+                    age = (now - self._lease_path(newest).status().modified).total_seconds()
+                except FileNotFoundError as error:  # as in `_read_lease`
+                    raise self._held_by(None, LEASE_SECONDS) from error
+                if age < LEASE_SECONDS:
+                    raise self._held_by(holder, LEASE_SECONDS - age)
         own = Lease(id=uuid.uuid4().hex, process=os.getpid(), host=socket.gethostname(), place=_place())
         number = newest + 1
         try:
