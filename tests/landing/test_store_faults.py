@@ -31,6 +31,7 @@ from wirebook.landing.follow import is_transient
 from wirebook.landing.maintenance import UpkeepOptions, maintain
 from wirebook.landing.stores.locations import location_of
 from wirebook.landing.stores.objects import RETRIES, RETRY_OPTIONS, ObjectPath, _store
+from wirebook.landing.stores.records import ObjectRecords
 from wirebook.landing.stores.segments import ObjectSegments
 from wirebook.landing.tables import iceberg_catalog
 from wirebook.landing.tables.delta import _failure
@@ -76,6 +77,23 @@ def test_lost_answers_change_nothing(store: FaultyStore, tmp_path: Path, bucket:
     assert store.recover() > 10
     assert (report.read, report.problems) == (expected, [])
     complete(workspace, expected)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_lease_whose_answer_was_lost_is_free_for_this_process(store: FaultyStore, bucket: str, number: int) -> None:
+    """The creation of a lease, or a write after it, takes effect, but seems to have failed. The next attempt does not
+    wait until the lease expires."""
+    root = location_of(f"{bucket}/tables")
+    assert isinstance(root, ObjectPath)
+    with ObjectRecords(root).locked():
+        pass
+    first = store.writes + number
+    store.fail(Fault(400, is_done=True, first=first, last=first))
+    with pytest.raises(WirebookError, match="store-failed"), ObjectRecords(root).locked():
+        pass
+    assert store.recover() == 1
+    with ObjectRecords(root).locked():
+        pass
 
 
 @pytest.mark.faults

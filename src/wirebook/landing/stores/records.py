@@ -383,17 +383,28 @@ class ObjectRecords:
         own = Lease(id=uuid.uuid4().hex, process=os.getpid(), host=socket.gethostname(), place=_place())
         number = newest + 1
         try:
-            self._lease_path(number).create(msgspec.json.encode(own))
+            self._create_lease(number, own)
+        except WirebookError:  # the store may have it nevertheless; other processes wait until it expires
+            UNRELEASED.add(own.id)
+            raise
+        self._lease, self._lost = (number, own), False
+        return number
+
+    def _create_lease(self, number: int, lease: Lease) -> None:
+        """Create a lease, and delete those before it.
+
+        Raises: target-locked, store-failed
+        """
+        try:
+            self._lease_path(number).create(msgspec.json.encode(lease))
         except (FileExistsError, FileNotFoundError) as error:  # another run has created it, and may have deleted it
             raise self._held_by(None, LEASE_SECONDS) from error
         leases = self._leases()
         if max(leases, default=number) > number:  # others have taken this number and the next one, and deleted this one
             self._lease_path(number).unlink()
             raise self._held_by(None, LEASE_SECONDS)
-        self._lease, self._lost = (number, own), False
         for older in leases.keys() - {number}:
             self._lease_path(older).unlink()
-        return number
 
     def _held_by(self, holder: Lease | None, left: float) -> WirebookError:
         owner = f" (process {holder.process} on {holder.host})" if holder else ""
