@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from wirebook.cli.app import run
-from wirebook.landing.stores.locations import is_file_system, local_path, location_of, source_location
+from wirebook.landing.stores.locations import is_file_system, local_path, location_of, open_output, source_location
 from wirebook.landing.stores.objects import ObjectPath
 from wirebook.problems import WirebookError
 
@@ -149,6 +151,19 @@ def test_folder_of_tables_may_have_a_colon(tmp_path: Path, monkeypatch: pytest.M
     captures, catalogue = EXAMPLES / "captures", EXAMPLES / "bikes.xreg.json"
     assert run(["land", captures.as_uri(), "--catalog", str(catalogue), "--to", "run:2026", "--local", "--json"]) == 0
     assert (tmp_path / "run:2026" / "rides__started").is_dir()
+
+
+def test_file_that_cannot_be_flushed_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(fd: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    file = open_output(tmp_path / "a")
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        file.close()
+    assert file.closed
+    with pytest.raises(ValueError, match="closed"):
+        file.fileno()
 
 
 def test_home_directory_is_not_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -230,6 +230,8 @@ class DurableFile(io.FileIO):
     """A file that is flushed to the disk when it is closed."""
 
     def close(self) -> None:
-        if not self.closed:
-            os.fsync(self.fileno())
-        super().close()
+        try:
+            if not self.closed:
+                os.fsync(self.fileno())
+        finally:
+            super().close()
