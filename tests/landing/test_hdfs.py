@@ -89,6 +89,22 @@ def test_file_is_created_once_and_never_seen_in_part(source: HdfsPath) -> None:
     assert not source.is_dir()
 
 
+def test_file_that_is_replaced_while_it_is_opened_is_read_whole(
+    source: HdfsPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, read = source / "a", Client.read
+    file.write_bytes(b"the first content")
+
+    def read_and_replace(client: Client, path: str) -> Any:
+        reader = read(client, path)
+        monkeypatch.setattr(Client, "read", read)
+        file.write_bytes(b"the second one")
+        return reader
+
+    monkeypatch.setattr(Client, "read", read_and_replace)
+    assert file.read_bytes() == b"the second one"
+
+
 def test_folder_that_is_deleted_while_files_are_listed_hides_no_other_files(source: HdfsPath) -> None:
     for name in ("a/1", "b/1", "b/sub/2", "c/1"):
         (source / name).write_bytes(b"")

@@ -39,7 +39,7 @@ ATTEMPTS: Final = {"dfs.client.failover.max.attempts": "4"}
 failover may take longer, the settings of the cluster apply."""
 OPENINGS: Final = 50
 OPENING_SECONDS: Final = 0.1
-"""Attempts to open a file while the NameNode does not know all its blocks yet, and the pause between them."""
+"""Attempts to open a file that changes, or not all of whose blocks are known yet, and the pause between them."""
 TEMPORARY: Final = "._wirebook-"
 """Prefix of the names of files that are being written. They are renamed when they are complete."""
 COPYING: Final = "._COPYING_"
@@ -101,12 +101,13 @@ class HdfsPath(ObjectPath):
         Raises: FileNotFoundError, ObjectChanged, store-failed
         """
         for _ in range(OPENINGS):
+            expected = version or self.status().version
             with self.failures():
                 reader, status = _client(self.bucket).read(self._path), self.checked_status(version)
-            if len(reader) >= status.size:
+            if status.version == expected and len(reader) >= status.size:
                 return HdfsReader(self, reader, status)
-            time.sleep(OPENING_SECONDS)  # a block was completed between the two requests
-        raise self.failed(f"the NameNode knows {len(reader)} of its {status.size} bytes")
+            time.sleep(OPENING_SECONDS)  # between the requests, the file was replaced or a block was completed
+        raise self.failed(f"it keeps changing, or the NameNode knows only {len(reader)} of its {status.size} bytes")
 
     def below(self, at_least: int = 1000) -> Iterator[tuple[ObjectPath, ObjectStatus]]:  # noqa: ARG002
         """All files below this folder, except those that are still being written. Raises: store-failed"""
