@@ -29,7 +29,7 @@ from wirebook.landing.sources.lines import Sizes
 from wirebook.landing.sources.splits import split_file
 from wirebook.landing.stores import records
 from wirebook.landing.stores.locations import is_file_system, location_of
-from wirebook.landing.stores.objects import ObjectPath, ObjectReader
+from wirebook.landing.stores.objects import ObjectChanged, ObjectPath, ObjectReader
 from wirebook.landing.tables.settings import TableOptions, TableSettings
 from wirebook.problems import WirebookError
 
@@ -261,6 +261,21 @@ def test_lease_that_is_renewed_after_it_was_listed_is_held(
         records.ObjectRecords(root).locked(),  # type: ignore[arg-type]
     ):
         pass
+
+
+def test_lease_that_is_replaced_while_it_is_read_is_held(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In HDFS, a file that is replaced loses its blocks."""
+    root = location_of(f"{bucket}/lake/tables")
+    (root / "_wirebook" / "leases" / "1.json").write_bytes(msgspec.json.encode(OTHER_LEASE))
+
+    def replaced(path: ObjectPath) -> bytes:
+        raise ObjectChanged(f"'{path}' has been replaced")
+
+    monkeypatch.setattr(ObjectPath, "read_bytes", replaced)
+    waiting = records.ObjectRecords(root)  # type: ignore[arg-type]
+    with pytest.raises(WirebookError, match="target-locked: another run is writing"), waiting.locked():
+        pass
+    assert waiting.holder() == records.Holder("another run", None)
 
 
 @pytest.mark.parametrize("failure", [FileNotFoundError, FileExistsError, RuntimeError])

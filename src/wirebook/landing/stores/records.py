@@ -27,7 +27,7 @@ from typing import BinaryIO, Final, NamedTuple, Protocol
 import msgspec
 
 from wirebook.landing.stores.locations import DurableFile, Location
-from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectPath, ObjectStatus
+from wirebook.landing.stores.objects import OBJECTS_AT_ONCE, ObjectChanged, ObjectPath, ObjectStatus
 from wirebook.problems import Problem, WirebookError
 
 __all__ = [
@@ -352,13 +352,14 @@ class ObjectRecords:
         return {int(path.name.partition(".")[0]): status for path, status in below if path.name[:1].isdigit()}
 
     def _read_lease(self, number: int) -> Lease | None:
-        """A lease that was listed; None if another run has since taken the next one and deleted this one.
+        """A lease that was listed; None if another run has since taken the next one and deleted this one, or if its
+        holder has just replaced it.
 
         Raises: store-failed
         """
         try:
             return msgspec.json.decode(self._lease_path(number).read_bytes(), type=Lease)
-        except FileNotFoundError:
+        except (FileNotFoundError, ObjectChanged):
             return None
 
     def _take(self) -> int:
