@@ -305,3 +305,13 @@ def test_malformed_payload_does_not_shift_other_rows(rows: list[bytes]) -> None:
 
 def test_rest_with_lone_surrogate_is_escaped() -> None:
     assert json_text({"a": "\ud800", "b": b"x", "c": 2**70}) == '{"a":"\\ud800","b":"eA==","c":1180591620717411303424}'
+
+
+@pytest.mark.parametrize(("draft", "identifier"), [("draft-04", "id"), ("draft-06", "$id"), ("draft/2020-12", "$id")])
+def test_column_of_reference_follows_the_identifier_of_the_draft(draft: str, identifier: str) -> None:
+    schema = compile_schema(f"JsonSchema/{draft}", {
+        "type": "object",
+        "properties": {"a": {identifier: "http://e/sub/a", "type": "object", "properties": {"b": {"$ref": "b"}}}},
+        "definitions": {"b": {identifier: "http://e/sub/b", "type": "integer"}},
+    })  # fmt: skip
+    assert schema.layout.arrow == pa.struct({"a": pa.struct({"b": pa.int64()})})

@@ -111,6 +111,20 @@ def doubling(word: str, **base: Any) -> dict[str, Any]:
     return {"definitions": definitions | {"d60": base | {"type": "object"}}}
 
 
+def doubling_by_identifier(draft: str, identifier: str, *, beside: bool = False) -> dict[str, Any]:
+    """Each definition refers to the next one twice, relative to a base URI that an identifier sets or, if it is `beside`
+    the reference, does not set.
+    """
+    definitions: dict[str, Any] = {"d60": {identifier: "http://e/d60/next", "type": "object"}}
+    for n in range(60):
+        inner: dict[str, Any] = {identifier: f"http://e/d{n + 1}/", "allOf": [{"$ref": "next"}] * 2}
+        if beside:
+            inner = {"allOf": [{identifier: "http://elsewhere/", "$ref": f"../d{n + 1}/next"}] * 2}
+        definitions[f"d{n}"] = {identifier: f"http://e/d{n}/next", "allOf": [inner]}
+    schema = f"http://json-schema.org/{draft}/schema#"
+    return {"$schema": schema, "definitions": definitions, "allOf": [{"$ref": "#/definitions/d0"}]}
+
+
 def extending() -> dict[str, Any]:
     definitions: dict[str, Any] = {
         f"d{n}": {"type": "object", "name": f"d{n}", "properties": {f"p{n}": {"type": "int32"}},
@@ -152,6 +166,9 @@ TRAPS: dict[str, tuple[str, Any]] = {
     "records that double through unions": ("Avro", doubling_records("int", through="union")),
     **{f"{word} that doubles": ("JsonSchema", {"$ref": "#/definitions/d0"} | doubling(word))
        for word in ("allOf", "anyOf", "oneOf")},
+    "references that double with id": ("JsonSchema", doubling_by_identifier("draft-04", "id")),
+    "references that double with $id": ("JsonSchema", doubling_by_identifier("draft-07", "$id")),
+    "references that double beside $id": ("JsonSchema", doubling_by_identifier("draft-07", "$id", beside=True)),
     "composition that doubles": (
         "JsonStructure",
         {"$schema": "https://json-structure.org/meta/extended/v0/#", "$root": "#/definitions/d0"} | doubling("allOf"),

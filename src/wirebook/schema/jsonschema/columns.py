@@ -13,8 +13,8 @@ from functools import reduce
 from typing import Any
 
 from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012
 
+from wirebook.schema.jsonschema.references import References
 from wirebook.schema.layout import ColumnLayout, List, Map, Struct
 from wirebook.schema.merging import join, meet
 from wirebook.schema.scalar_columns import BOOLEAN, DATE, INT64, JSON, NUMBER, TEXT, TIMESTAMP, WIDE_INTEGER
@@ -27,7 +27,6 @@ MAX_INT64 = 2**63 - 1
 FORMATS = {"date-time": TIMESTAMP, "date": DATE}
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null", list: "array"}
 """The JSON type by the Python class of a value; any other class is an object."""
-Resolver = Any  # of `referencing`, which does not export the type
 
 
 class _Walk:
@@ -38,24 +37,23 @@ class _Walk:
         self.ancestors: list[str] = []
 
 
-def layout_of(schema: Any, resolver: Resolver) -> ColumnLayout:
-    """Return the column layout of the values of `schema`. `resolver` resolves its references."""
-    return _layout(schema, resolver, _Walk())
+def layout_of(schema: Any, references: References) -> ColumnLayout:
+    """Return the column layout of the values of `schema`."""
+    return _layout(schema, references, _Walk())
 
 
-def _layout(schema: Any, resolver: Resolver, walk: _Walk) -> ColumnLayout:
+def _layout(schema: Any, references: References, walk: _Walk) -> ColumnLayout:
     walk.remaining -= 1
     if not isinstance(schema, dict) or walk.remaining < 0 or len(walk.ancestors) > MAX_LEVELS:
         return JSON
-    if isinstance(schema.get("$id"), str):
-        resolver = resolver.in_subresource(DRAFT202012.create_resource(schema))
-    parts = [_own(schema, resolver, walk)]
+    references = references.inside(schema)
+    parts = [_own(schema, references, walk)]
     if isinstance(schema.get("$ref"), str):
-        parts.append(_referred(schema["$ref"], resolver, walk))
-    parts += [_nested(subschema, resolver, walk) for subschema in _list(schema.get("allOf"))]
+        parts.append(_referred(schema["$ref"], references, walk))
+    parts += [_nested(subschema, references, walk) for subschema in _list(schema.get("allOf"))]
     for keyword in [keyword for keyword in ("anyOf", "oneOf") if keyword in schema]:
         layouts = [
-            _nested(alternative, resolver, walk)
+            _nested(alternative, references, walk)
             for alternative in _list(schema[keyword])
             if not (isinstance(alternative, dict) and alternative.get("type") in ("null", ["null"]))
         ]
@@ -63,24 +61,24 @@ def _layout(schema: Any, resolver: Resolver, walk: _Walk) -> ColumnLayout:
     return reduce(meet, parts)
 
 
-def _referred(reference: str, resolver: Resolver, walk: _Walk) -> ColumnLayout:
+def _referred(reference: str, references: References, walk: _Walk) -> ColumnLayout:
     try:
-        resolved = resolver.lookup(reference)
+        target, around = references.lookup(reference)
     except Unresolvable:
         return JSON
-    key = str(id(resolved.contents))
-    return JSON if key in walk.ancestors else _nested(resolved.contents, resolved.resolver, walk, key)
+    key = str(id(target))
+    return JSON if key in walk.ancestors else _nested(target, around, walk, key)
 
 
-def _nested(schema: Any, resolver: Resolver, walk: _Walk, key: str = "") -> ColumnLayout:
+def _nested(schema: Any, references: References, walk: _Walk, key: str = "") -> ColumnLayout:
     """Return the layout of a subschema, one level deeper. `key` identifies the target of a reference."""
     walk.ancestors.append(key)
-    layout = _layout(schema, resolver, walk)
+    layout = _layout(schema, references, walk)
     walk.ancestors.pop()
     return layout
 
 
-def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
+def _own(schema: dict[str, Any], references: References, walk: _Walk) -> ColumnLayout:
     """Return the layout from the keywords that are neither references nor combinations."""
     types = [type_ for type_ in _types(schema) if type_ != "null"]
     if set(types) == {"integer", "number"}:
@@ -89,11 +87,11 @@ def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayou
         return JSON
     type_ = types[0]
     if type_ == "object":
-        return _object(schema, resolver, walk)
+        return _object(schema, references, walk)
     if type_ == "array":
         items = schema.get("items")
         is_list = isinstance(items, dict) and "prefixItems" not in schema
-        return List(_nested(items, resolver, walk)) if is_list else JSON
+        return List(_nested(items, references, walk)) if is_list else JSON
     if type_ == "integer":
         bounds = [schema.get(keyword) for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")]
         is_wide = any(isinstance(bound, int | float) and abs(bound) > MAX_INT64 + 1 for bound in bounds)
@@ -119,16 +117,16 @@ def _types(schema: dict[str, Any]) -> list[str]:
     return ["array"] if isinstance(schema.get("items"), dict) else []
 
 
-def _object(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
+def _object(schema: dict[str, Any], references: References, walk: _Walk) -> ColumnLayout:
     properties, extra = schema.get("properties"), schema.get("additionalProperties")
     if isinstance(properties, dict) and properties:
-        members = {name: _nested(property_, resolver, walk) for name, property_ in properties.items()}
+        members = {name: _nested(property_, references, walk) for name, property_ in properties.items()}
         required = {name for name in _list(schema.get("required")) if isinstance(name, str)} & properties.keys()
         types = {name: _types(properties[name]) for name in required if isinstance(properties[name], dict)}
         never_null = frozenset(name for name, allowed in types.items() if allowed and "null" not in allowed)
         return Struct(members, never_null, descriptions_of(properties))
     if isinstance(extra, dict) and extra and "patternProperties" not in schema:
-        return Map(_nested(extra, resolver, walk))
+        return Map(_nested(extra, references, walk))
     return JSON
 
 

@@ -20,6 +20,7 @@ from wirebook.schema.json_reader import LINEAR, JsonReader
 from wirebook.schema.jsonschema.columns import layout_of
 from wirebook.schema.jsonschema.constraints import ObjectConstraint, constraints_of
 from wirebook.schema.jsonschema.cost import check_cost
+from wirebook.schema.jsonschema.references import References
 from wirebook.schema.payload_problems import not_compilable, preview
 from wirebook.schema.reader import CompiledSchema, Unsupported
 from wirebook.schema.source import SchemaSource
@@ -85,8 +86,9 @@ def compile_json_schema(source: SchemaSource) -> CompiledSchema | Unsupported:
     try:
         _check_against_meta_schema(document, draft)
         resolver = _resolver(document, base, draft, retrieve)
-        check_cost(root, resolver)
-        validator, layout = build(root), layout_of(root, resolver)
+        references = References(resolver, SPECIFICATIONS[draft])
+        check_cost(root, references)
+        validator, layout = build(root), layout_of(root, references)
     except (js.ValidationError, js.ReferencingError, ValueError, RecursionError, OverflowError) as error:
         return not_compilable(label, error)
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012
+
+from wirebook.schema.jsonschema.references import References
 
 LIMIT = 100_000
 """The most schemas against which one value may be validated."""
@@ -23,17 +24,16 @@ BELOW = ("additionalProperties", "unevaluatedProperties", "propertyNames", "cont
          "unevaluatedItems", "items")  # fmt: skip
 BELOW_MAPS = ("properties", "patternProperties", "$defs", "definitions")
 BELOW_LISTS = ("prefixItems", "items")
-Resolver = Any
-Place = tuple[dict[str, Any], Resolver]
-"""A schema, and the resolver of its references."""
+Place = tuple[dict[str, Any], References]
+"""A schema, and the references around it."""
 
 
-def check_cost(schema: Any, resolver: Resolver) -> None:
+def check_cost(schema: Any, references: References) -> None:
     """Check that no value is validated against more than `LIMIT` schemas at one place. Raises: ValueError"""
     if not isinstance(schema, dict):
         return
     counts: dict[int, int] = {}
-    waiting: list[Place] = [(schema, resolver)]
+    waiting: list[Place] = [(schema, references)]
     seen: set[int] = set()
     while waiting:
         place = waiting.pop()
@@ -45,7 +45,7 @@ def check_cost(schema: Any, resolver: Resolver) -> None:
                 f"one value would be validated against more than {LIMIT} schemas when references are expanded"
             )
         # schemas of the same value, schemas of its parts, and definitions
-        waiting += [*_applied(place), *_schemas(*_with_base(place), BELOW, BELOW_LISTS, BELOW_MAPS)]
+        waiting += [*_applied(place), *_schemas(place, BELOW, BELOW_LISTS, BELOW_MAPS)]
 
 
 def _count(place: Place, counts: dict[int, int]) -> int:
@@ -59,28 +59,20 @@ def _count(place: Place, counts: dict[int, int]) -> int:
 
 def _applied(place: Place) -> Iterator[Place]:
     """Yield the schemas that apply to the same value."""
-    schema, resolver = _with_base(place)
+    schema, references = place[0], place[1].inside(place[0])
     for keyword in REFERENCES:
         if isinstance(schema.get(keyword), str):
             try:
-                resolved = resolver.lookup(schema[keyword])
+                target = references.lookup(schema[keyword])
             except (Unresolvable, TypeError):  # TypeError: a boolean schema, which draft-04 does not have
                 continue
-            if isinstance(resolved.contents, dict):
-                yield resolved.contents, resolved.resolver
-    yield from _schemas(schema, resolver, SCHEMAS, LISTS, MAPS)
+            if isinstance(target[0], dict):
+                yield target
+    yield from _schemas(place, SCHEMAS, LISTS, MAPS)
 
 
-def _with_base(place: Place) -> Place:
-    """Return the place with a resolver that uses the `$id` of the schema as base URI."""
-    schema, resolver = place
-    has_base = isinstance(schema.get("$id"), str)
-    return schema, resolver.in_subresource(DRAFT202012.create_resource(schema)) if has_base else resolver
-
-
-def _schemas(
-    schema: dict[str, Any], resolver: Resolver, keywords: tuple[str, ...], lists: tuple[str, ...], maps: tuple[str, ...]
-) -> Iterator[Place]:
+def _schemas(place: Place, keywords: tuple[str, ...], lists: tuple[str, ...], maps: tuple[str, ...]) -> Iterator[Place]:
+    schema, references = place[0], place[1].inside(place[0])
     schemas = [schema.get(keyword) for keyword in keywords]
     schemas += [
         subschema for keyword in lists if isinstance(schema.get(keyword), list) for subschema in schema[keyword]
@@ -88,4 +80,4 @@ def _schemas(
     schemas += [
         subschema for keyword in maps if isinstance(schema.get(keyword), dict) for subschema in schema[keyword].values()
     ]
-    return ((subschema, resolver) for subschema in schemas if isinstance(subschema, dict))
+    return ((subschema, references) for subschema in schemas if isinstance(subschema, dict))

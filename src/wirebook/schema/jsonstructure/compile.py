@@ -22,6 +22,7 @@ from wirebook.schema.json_reader import LINEAR, JsonReader
 from wirebook.schema.jsonschema.compile import expected as expected_by_json_schema
 from wirebook.schema.jsonschema.constraints import ObjectConstraint, constraints_of
 from wirebook.schema.jsonschema.cost import check_cost
+from wirebook.schema.jsonschema.references import References
 from wirebook.schema.jsonstructure.columns import layout_of
 from wirebook.schema.jsonstructure.imports import with_imports
 from wirebook.schema.jsonstructure.to_jsonschema import DOCUMENT, UNION, StructureError, Translation
@@ -60,7 +61,7 @@ def compile_json_structure(source: SchemaSource) -> CompiledSchema | Unsupported
         root = {"$ref": DOCUMENT}
         # crawled once: otherwise, each lookup of a primitive type, which is not in the schema, would crawl the schema
         registry: Registry[Any] = Registry().with_resource(DOCUMENT, DRAFT202012.create_resource(schema)).crawl()
-        check_cost(schema, registry.resolver(DOCUMENT))
+        check_cost(schema, References(registry.resolver(DOCUMENT), DRAFT202012))
         validator, layout = build(root), layout_of(document, pointer)
     except (StructureError, js.ValidationError, js.ReferencingError, ValueError, RecursionError) as error:
         return not_compilable(label, error)
