@@ -112,8 +112,8 @@ def doubling(word: str, **base: Any) -> dict[str, Any]:
 
 
 def doubling_by_identifier(draft: str, identifier: str, *, beside: bool = False) -> dict[str, Any]:
-    """Each definition refers to the next one twice, relative to a base URI that an identifier sets or, if it is `beside`
-    the reference, does not set.
+    """Each definition refers to the next one twice, relative to the base URI of an identifier, which does not count
+    `beside` the reference.
     """
     definitions: dict[str, Any] = {"d60": {identifier: "http://e/d60/next", "type": "object"}}
     for n in range(60):

@@ -352,6 +352,18 @@ def test_hostile_pair_is_compared_in_bounded_time(name: str) -> None:
     assert time.process_time() - start < SECONDS
 
 
+def _nested_content(name: str, levels: int) -> str:
+    inner = f'<xs:element name="{name}" type="xs:string"/>'
+    return _content("<xs:sequence>" * levels + inner + "</xs:sequence>" * levels)
+
+
+@pytest.mark.filterwarnings("ignore:can't verify the content model")
+@pytest.mark.parametrize(("levels", "rule"), [(5, "element-removed"), (62, "cannot-be-shown")])
+def test_renamed_element_in_nested_content_is_incompatible(levels: int, rule: str) -> None:
+    answer = VALIDATOR.incompatible("backward", "xsd", *[_nested_content(name, levels).encode() for name in "ab"])
+    assert rule in (answer or "")
+
+
 def test_end_of_the_stack_is_no_panic_wherever_it_is() -> None:
     """The registry of schemas is native code, in which the end of the stack is not an exception."""
     format_, *schemas = HOSTILE["references in references"]

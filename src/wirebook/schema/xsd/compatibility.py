@@ -165,11 +165,11 @@ class _XsdComparison:
         if getattr(old, "open_content", None) is not None and getattr(new, "open_content", None) is None:
             yield Incompatibility(path, UNPROVEN, "open content", None)
         before, after = _Particles(self.steps), _Particles(self.steps)
-        models = before.of(old.content, 0), after.of(new.content, 0)
         try:
+            models = before.of(old.content, 0), after.of(new.content, 0)
             difference = Inclusion(self._accepts(after), Steps(MODEL_STEPS)).difference(*models)
-        except TooComplexError:
-            reason = "a content model that takes too long to compare with it"
+        except TooComplexError as error:
+            reason = f"a content model that cannot be compared with it: {error}"
             yield Incompatibility(path, UNPROVEN, "a content model", reason)
         else:
             if difference is not None:
@@ -207,7 +207,7 @@ class _Particles:
     def of(self, particle: Component, level: int) -> Model:
         self.steps.take()
         if level > MAX_DEPTH:
-            return NOTHING
+            raise TooComplexError(f"the content is nested more than {MAX_DEPTH} levels deep")
         least, most = particle.occurs
         if most == 0:
             return EMPTY
