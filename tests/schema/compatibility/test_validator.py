@@ -299,6 +299,14 @@ def _any_order(more: str) -> str:
     return _content(f"<xs:all>{''.join(inner)}</xs:all>")
 
 
+def _unions(base: str) -> str:
+    """Each union type has the next one as a member twice: 2 to the power of 60 members when expanded."""
+    types = (f'<xs:simpleType name="u{at}"><xs:union memberTypes="u{at + 1} u{at + 1}"/></xs:simpleType>'
+             for at in range(60))  # fmt: skip
+    last = f'<xs:restriction base="{base}"><xs:minLength value="3"/></xs:restriction>'
+    return xsd(f'{"".join(types)}<xs:simpleType name="u60">{last}</xs:simpleType><xs:element name="o" type="u0"/>')
+
+
 def _properties(count: int, type_: str) -> dict[str, Any]:
     return {"properties": {f"p{at}": {"type": type_} for at in range(count)}}
 
@@ -333,6 +341,7 @@ HOSTILE: dict[str, tuple[str, Any, Any]] = {
     "a deep default": ("avro", _deep_default(), _deep_default()),
     "many aliases": ("avro", RECORD | {"aliases": ALIASES}, RECORD | {"name": "Q", "aliases": ALIASES}),
     "occurrences": ("xsd", _occurrences(1000), _occurrences(999)),
+    "unions in unions": ("xsd", _unions("xs:string"), _unions("xs:token")),
     "any order": ("xsd", _any_order(""), _any_order('minOccurs="0"')),
     "many required names": ("jsonstructure", _many_required("int32"), _many_required("int16")),
     "types without end": ("jsonstructure", {"type": "array", "items": {"$ref": "#"}}, {"type": {"$ref": "#"}}),

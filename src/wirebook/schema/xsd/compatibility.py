@@ -30,7 +30,7 @@ from wirebook.schema.xsd.compatibility_content import (
     symbols,
 )
 from wirebook.schema.xsd.compatibility_imports import lenient_model
-from wirebook.schema.xsd.compatibility_types import described, simple_incompatibilities
+from wirebook.schema.xsd.compatibility_types import TypeComparison, described
 from wirebook.schema.xsd.source import XS
 
 Component = Any  # of xmlschema
@@ -50,6 +50,7 @@ def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
 class _XsdComparison:
     def __init__(self, old: Component, new: Component, steps: Steps) -> None:
         self.old, self.new, self.steps = old, new, steps
+        self.types = TypeComparison(steps)
         self.seen: set[tuple[int, int]] = set()
         self.waiting: list[tuple[Component, Component, str]] = []
 
@@ -112,7 +113,7 @@ class _XsdComparison:
         elif old.is_complex() or new.is_complex():
             yield from self._complex(old, new, path)
         else:
-            yield from simple_incompatibilities(old, new, path)
+            yield from self.types.incompatibilities(old, new, path)
 
     def _complex(self, old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
         if new.is_complex() and new.abstract and not (old.is_complex() and old.abstract):
@@ -122,7 +123,7 @@ class _XsdComparison:
         yield from (Incompatibility(path, "assertion-added", None, test) for test in _tests(new) if test not in tests)
         before, after = _simple(old), _simple(new)
         if before is not None and after is not None:
-            yield from simple_incompatibilities(before, after, path)
+            yield from self.types.incompatibilities(before, after, path)
         elif before is not None:
             if not (new.mixed and may_end(self._model(new))):
                 yield Incompatibility(path, "content-narrowed", described(before), described(new))
@@ -148,7 +149,7 @@ class _XsdComparison:
                 yield Incompatibility(place, "attribute-removed", _local(name), None)
             else:
                 yield from _fixed(attribute, new_attribute, place)
-                yield from simple_incompatibilities(attribute.type, new_attribute.type, place)
+                yield from self.types.incompatibilities(attribute.type, new_attribute.type, place)
         if wild_old is not None and (wild_new is None or not _covers_key(_key(wild_new), _key(wild_old))):
             yield Incompatibility(f"{path}/@*", "any-attribute-narrowed", _wild(wild_old), wild_new and _wild(wild_new))
 
