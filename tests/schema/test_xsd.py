@@ -538,3 +538,26 @@ def test_xsd_payload_limits_are_enforced() -> None:
     assert schema.read(Payload(b"<node>" + b" " * 100 + b"</node>")).outcome == "oversized"
     column = schema.read_column(pa.array([b"<node><name/></node>", b"<node>" + b" " * 100 + b"</node>"] * 10))
     assert column.settled.tolist() == [True, False] * 10
+
+
+@pytest.mark.parametrize(
+    ("body", "attributes"),
+    [
+        ("<xs:any processContents='skip'/>", ""),
+        ("<xs:sequence/>", f' {XSI} xsi:type="Inner"'),
+    ],
+    ids=["wildcard", "xsi:type"],
+)
+def test_depth_of_elements_outside_the_layout_is_limited(body: str, attributes: str) -> None:
+    schema = compiled(
+        schema_of(
+            f'<xs:element name="e" type="Outer"/><xs:complexType name="Outer"><xs:sequence>{body}</xs:sequence>'
+            '</xs:complexType><xs:complexType name="Inner"><xs:complexContent><xs:extension base="Outer"><xs:sequence>'
+            '<xs:element ref="e" minOccurs="0"/></xs:sequence></xs:extension></xs:complexContent></xs:complexType>'
+        )
+    )
+    for levels, outcome in ((199, None), (200, None), (201, "oversized"), (220, "oversized")):
+        inner = "<e>" if attributes else "<a>"
+        payload = f"<e{attributes}>" + inner.replace(">", f"{attributes}>") * (levels - 1)
+        payload += inner.replace("<", "</") * (levels - 1) + "</e>"
+        assert schema.read(Payload(payload.encode())).outcome == outcome

@@ -46,6 +46,7 @@ from wirebook.schema.xsd.source import (
     Documents,
     XsdError,
     documents_of,
+    has_derived_types,
     has_patterns,
     has_wildcards,
     without_patterns,
@@ -89,10 +90,11 @@ def _reader(label: str, source: SchemaSource) -> XsdReader:
     # the value of a union may have one of several types: a pattern may decide which
     has_unions = patterns and any(hasattr(component, "member_types") for component in components(compiled.model))
     visible = not patterns or not (layouts.opaque or has_wildcards(documents) or has_unions)
+    is_nested = layouts.opaque or has_wildcards(documents) or has_derived_types(documents)
     without_patterns(documents)
     fast = fast_schema(documents) if visible and not compiled.new else None
     validator = ElementValidator(compiled.model, fast, patterns)
-    return XsdReader(label, layout, source.options.limits, element, convert, validator, layouts.opaque)
+    return XsdReader(label, layout, source.options.limits, element, convert, validator, is_nested)
 
 
 # -- the element ------------------------------------------------------------------------------------------------------
@@ -157,12 +159,12 @@ def _only(names: list[str], documents: Documents) -> str:
 
 @dataclass(frozen=True, eq=False)
 class XsdReader(SchemaReader):
-    """A compiled element. Shape: `opaque` is set if elements may be nested to any depth."""
+    """A compiled element. Shape: `is_nested` is set if elements may be nested to any depth."""
 
     declaration: Any
     read_element: ReadElement
     validator: ElementValidator
-    opaque: bool
+    is_nested: bool
 
     @property
     def element(self) -> str:
@@ -219,7 +221,7 @@ class XsdReader(SchemaReader):
         if len(raw) > self.limits.size:
             raise too_large(raw if isinstance(raw, bytes) else raw.encode("utf-8", "replace"), self.limits)
         root = parse_xml(raw)
-        if (self.opaque or self.limits.depth < 32) and is_deeper(root, self.limits.depth):
+        if (self.is_nested or self.limits.depth < 32) and is_deeper(root, self.limits.depth):
             raise XmlError(f"elements are nested more than {self.limits.depth} levels deep", "payload-too-deep")
         return root
 

@@ -144,6 +144,11 @@ def without_patterns(documents: Documents) -> None:
             element.getparent().remove(element)
 
 
+def has_derived_types(documents: Documents) -> bool:
+    """Whether a schema has complex types that are derived from others, which a payload may select with xsi:type."""
+    return any(next(root.iter(f"{XS}complexContent"), None) is not None for root in documents.values())
+
+
 def has_wildcards(documents: Documents) -> bool:
     """Whether a schema has wildcards (xs:any, xs:anyAttribute)."""
     wild = (f"{XS}any", f"{XS}anyAttribute")
