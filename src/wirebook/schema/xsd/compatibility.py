@@ -30,11 +30,13 @@ from wirebook.schema.xsd.compatibility_content import (
     symbols,
 )
 from wirebook.schema.xsd.compatibility_imports import lenient_model
-from wirebook.schema.xsd.compatibility_types import TypeComparison, described
+from wirebook.schema.xsd.compatibility_types import ANYTHING, TypeComparison, described
 from wirebook.schema.xsd.source import XS
+from wirebook.schema.xsd.xml_text import XSI
 
 Component = Any  # of xmlschema
 ANY_TYPE = f"{XS}anyType"
+DERIVATIONS = "extension restriction substitution"
 MAX_DEPTH = 60
 MODEL_STEPS = 10_000
 
@@ -52,6 +54,7 @@ class _XsdComparison:
         self.old, self.new, self.steps = old, new, steps
         self.types = TypeComparison(steps)
         self.seen: set[tuple[int, int]] = set()
+        self.wildcards: set[tuple[Any, str]] = set()
         self.waiting: list[tuple[Component, Component, str]] = []
 
     def incompatibilities(self) -> Iterator[Incompatibility]:
@@ -81,6 +84,9 @@ class _XsdComparison:
                 if namesake is None:
                     yield Incompatibility(f"/{_local(name)}", "type-removed", _local(name), None)
                 else:
+                    bases, new_bases = _bases(type_), _bases(namesake)
+                    if set(bases) - set(new_bases):
+                        yield Incompatibility(f"/{_local(name)}", "derivation-changed", bases, new_bases)
                     self._wait(type_, namesake, f"/{_local(name)}")
 
     def _wait(self, old: Component, new: Component, path: str) -> None:
@@ -96,19 +102,30 @@ class _XsdComparison:
             yield Incompatibility(path, "made-abstract", "can be used", "abstract")
         if old.nillable and not new.nillable:
             yield Incompatibility(path, "nillable-removed", "nillable", "not nillable")
-        yield from _fixed(old, new, path)
+        yield from self._values(old, new, path)
+        yield from _blocked(old, new, path)
         old_constraints = set(map(_identity, old.identities))
         added = [_local(identity.name) for identity in new.identities if _identity(identity) not in old_constraints]
         if added:
             yield Incompatibility(path, "identity-constraint-added", None, added)
-        if getattr(new, "alternatives", ()):
-            yield Incompatibility(path, UNPROVEN, None, "alternative types")
+        alternatives = [getattr(element, "alternatives", ()) and "alternative types" for element in (old, new)]
+        if any(alternatives):
+            yield Incompatibility(path, UNPROVEN, alternatives[0] or None, alternatives[1] or None)
         self._wait(old.type, new.type, path)
 
+    def _values(self, old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
+        """Compare the fixed and default values of two elements or attributes."""
+        types = _simple(old.type), _simple(new.type)
+        if new.fixed is not None and (old.fixed != new.fixed or not self.types.has_same_values(*types)):
+            yield Incompatibility(path, "fixed-value-added", old.fixed, new.fixed)
+        before, after = (element.default if element.fixed is None else element.fixed for element in (old, new))
+        if before is not None and after is None and types[1] is not None and not types[1].text_is_valid(""):
+            yield Incompatibility(path, "default-removed", before, None)
+
     def _types(self, old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
-        if new.name == ANY_TYPE or old is new:
+        if old is new:
             return
-        if old.name == ANY_TYPE:
+        if old.name == ANY_TYPE != new.name:
             yield Incompatibility(path, "type-narrowed", described(old), described(new))
         elif old.is_complex() or new.is_complex():
             yield from self._complex(old, new, path)
@@ -118,6 +135,7 @@ class _XsdComparison:
     def _complex(self, old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
         if new.is_complex() and new.abstract and not (old.is_complex() and old.abstract):
             yield Incompatibility(path, "made-abstract", described(old), described(new))
+        yield from _blocked(old, new, path)
         yield from self._attributes(_attributes(old), _attributes(new), path)
         tests = set(_tests(old))
         yield from (Incompatibility(path, "assertion-added", None, test) for test in _tests(new) if test not in tests)
@@ -136,35 +154,74 @@ class _XsdComparison:
     def _attributes(self, old: Any, new: Any, path: str) -> Iterator[Incompatibility]:
         wild_old, wild_new = old.get(None), new.get(None)
         for name, attribute in new.items():
-            use = getattr(old.get(name), "use", None)
-            if name is not None and attribute.use == "required" and use != "required":
-                yield Incompatibility(f"{path}/@{_local(name)}", "attribute-required", use, "required")
+            if name is None or attribute.use == "prohibited":
+                continue
+            use, place = getattr(old.get(name), "use", None), f"{path}/@{_local(name)}"
+            if attribute.use == "required" and use != "required":
+                yield Incompatibility(place, "attribute-required", use, "required")
+            if use in (None, "prohibited") and wild_old is not None and _is_matching(wild_old, name):
+                yield from self._declared(wild_old, self.old.maps.attributes.get(name), attribute, place)
         for name, attribute in old.items():
             if name is None or attribute.use == "prohibited":
                 continue
             new_attribute, place = new.get(name), f"{path}/@{_local(name)}"
-            if new_attribute is None and wild_new is not None and self._is_taken(wild_new, name):
-                continue
+            if new_attribute is None and wild_new is not None and _is_matching(wild_new, name):
+                is_checked = wild_new.process_contents != "skip"
+                new_attribute = self.new.maps.attributes.get(name) if is_checked else None
+                if new_attribute is None and wild_new.process_contents != "strict":
+                    continue
             if new_attribute is None or new_attribute.use == "prohibited":
                 yield Incompatibility(place, "attribute-removed", _local(name), None)
             else:
-                yield from _fixed(attribute, new_attribute, place)
-                yield from self.types.incompatibilities(attribute.type, new_attribute.type, place)
+                yield from self._attribute(attribute, new_attribute, place)
         if wild_old is not None and (wild_new is None or not _covers_key(_key(wild_new), _key(wild_old))):
             yield Incompatibility(f"{path}/@*", "any-attribute-narrowed", _wild(wild_old), wild_new and _wild(wild_new))
+        elif wild_old is not None and wild_new is not None and wild_new.process_contents != "skip":
+            yield from self._globals(wild_old, "attributes", path)
 
-    def _is_taken(self, wildcard: Component, name: str) -> bool:
-        """Whether a wildcard accepts an attribute with this name and any value."""
-        is_checked = {"skip": False, "lax": name in self.new.maps.attributes}.get(wildcard.process_contents, True)
-        return _is_matching(wildcard, name) and not is_checked
+    def _attribute(self, old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
+        yield from self._values(old, new, path)
+        yield from self.types.incompatibilities(old.type, new.type, path)
+
+    # -- wildcards ----------------------------------------------------------------------------------------------------
+
+    def _globals(self, wildcard: Component, kind: str, path: str) -> Iterator[Incompatibility]:
+        """Compare what an old wildcard accepts with the global elements or attributes of the new schema.
+
+        The new schema has a wildcard that accepts the same names and validates them.
+        """
+        key = (_key(wildcard), kind)
+        if key in self.wildcards:
+            return
+        self.wildcards.add(key)
+        declared, new_declared = getattr(self.old.maps, kind), getattr(self.new.maps, kind)
+        for name in dict.fromkeys([*declared, *new_declared]):
+            self.steps.take()
+            if name.startswith((XS, f"{{{XSI}}}")) or not _is_matching(wildcard, name):
+                continue
+            place = f"{path}/{'@' if kind == 'attributes' else ''}{_local(name)}"
+            if name in new_declared:
+                yield from self._declared(wildcard, declared.get(name), new_declared[name], place)
+            elif wildcard.process_contents == "strict":
+                yield Incompatibility(place, f"{kind.removesuffix('s')}-removed", _local(name), None)
+
+    def _declared(
+        self, wildcard: Component, old: Component | None, new: Component, path: str
+    ) -> Iterator[Incompatibility]:
+        """Compare what an old wildcard accepts under a name (`old`: its global declaration) with a new declaration."""
+        is_attribute = not hasattr(new, "nillable")
+        if old is not None and wildcard.process_contents != "skip":
+            yield from (self._attribute if is_attribute else self._element)(old, new, path)
+        elif wildcard.process_contents != "strict":
+            anything = ANYTHING if is_attribute else {ANY_TYPE} if wildcard.process_contents == "lax" else {}
+            if new.type.name not in anything or new.fixed is not None:
+                yield Incompatibility(path, "type-narrowed", _wild(wildcard), described(new.type))
 
     # -- content ------------------------------------------------------------------------------------------------------
 
     def _content(self, old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
         if old.mixed and not new.mixed:
             yield Incompatibility(path, "mixed-removed", "mixed", "elements only")
-        if getattr(old, "open_content", None) is not None and getattr(new, "open_content", None) is None:
-            yield Incompatibility(path, UNPROVEN, "open content", None)
         before, after = _Particles(self.steps), _Particles(self.steps)
         try:
             models = before.of(old.content, 0), after.of(new.content, 0)
@@ -175,11 +232,28 @@ class _XsdComparison:
         else:
             if difference is not None:
                 yield _incompatibility(difference, models, path)
+            if not _is_as_open(old, new) or (_open_content(old) is not None and models[0] != models[1]):
+                yield Incompatibility(path, UNPROVEN, "open content", _open_content(new) and "other open content")
+            yield from self._taken_from_wildcards(before, after, models, path)
         for name, element in before.elements.items():
             # an element that a wildcard accepts is validated against its declaration
             counterpart = after.elements.get(name, self.new.maps.elements.get(name))
             if counterpart is not None:
                 yield from self._element(element, counterpart, f"{path}/{_local(name)}")
+
+    def _taken_from_wildcards(
+        self, before: _Particles, after: _Particles, models: tuple[Model, Model], path: str
+    ) -> Iterator[Incompatibility]:
+        """Compare what the wildcards of the old model accept with what the new schema declares under the same names."""
+        if any(wildcard.process_contents != "skip" for wildcard in after.wildcards.values()):
+            for wildcard in before.wildcards.values():
+                yield from self._globals(wildcard, "elements", path)
+        if self.new.XSD_VERSION != "1.0" and models[0] != models[1]:  # elements take precedence over wildcards
+            for name, element in after.elements.items():
+                for wildcard in before.wildcards.values():
+                    if _is_matching(wildcard, name):
+                        place, declared = f"{path}/{_local(name)}", self.old.maps.elements.get(name)
+                        yield from self._declared(wildcard, declared, element, place)
 
     def _model(self, type_: Component) -> Model:
         return _Particles(self.steps).of(type_.content, 0)
@@ -266,22 +340,70 @@ def _tests(type_: Component) -> list[str]:
     return [str(assertion.path) for assertion in getattr(type_, "assertions", ())]
 
 
-def _fixed(old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
-    if new.fixed is not None and old.fixed != new.fixed:
-        yield Incompatibility(path, "fixed-value-added", old.fixed, new.fixed)
+def _bases(type_: Component) -> list[str]:
+    """Return the names of the types that a type is derived from, without those of XML Schema."""
+    bases = []
+    while type_.base_type is not None and type_.base_type is not type_:
+        type_ = type_.base_type
+        bases += [] if (type_.name or XS).startswith(XS) else [_local(type_.name)]
+    return bases
 
 
-def _identity(constraint: Component) -> tuple[str, str, tuple[str, ...]]:
+def _blocked(old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
+    before, after = (
+        set(getattr(component, "block", "").replace("#all", DERIVATIONS).split()) for component in (old, new)
+    )
+    if not after <= before:
+        yield Incompatibility(path, "block-added", sorted(before), sorted(after))
+
+
+def _open_content(type_: Component) -> Component | None:
+    """Return the open content of a type; None without it, or if it allows no elements."""
+    content = getattr(type_, "open_content", None)
+    return None if content is None or content.any_element is None else content
+
+
+def _is_as_open(old: Component, new: Component) -> bool:
+    """Whether the open content of a type allows what that of the old type does."""
+    before, after = _open_content(old), _open_content(new)
+    if before is None:
+        return True
+    if after is None or after.mode not in ("interleave", before.mode):
+        return False
+    return _key(after.any_element) == _key(before.any_element)
+
+
+def _identity(constraint: Component) -> tuple[str, str, tuple[str, ...], str]:
     fields = tuple(str(field.path) for field in constraint.fields)
-    return type(constraint).__name__, str(getattr(constraint.selector, "path", "")), fields
+    referred = str(getattr(getattr(constraint, "refer", None), "name", ""))
+    return type(constraint).__name__, str(getattr(constraint.selector, "path", "")), fields, referred
 
 
 STRICTNESS = {"skip": 0, "lax": 1, "strict": 2}
 
 
 def _key(wildcard: Component) -> tuple[Any, ...]:
-    return (tuple(sorted(wildcard.namespace or ())), tuple(sorted(getattr(wildcard, "not_namespace", ()) or ())),
-            tuple(sorted(map(str, getattr(wildcard, "not_qname", ()) or ()))), wildcard.process_contents)  # fmt: skip
+    target = wildcard.target_namespace
+    namespaces = (
+        f"##other {target}" if namespace == "##other" else namespace for namespace in wildcard.namespace or ()
+    )
+    excluded = set(map(str, getattr(wildcard, "not_qname", ()) or ()))
+    if "##defined" in excluded:
+        maps = wildcard.maps.elements if hasattr(wildcard, "max_occurs") else wildcard.maps.attributes
+        excluded |= {name for name in maps if not name.startswith(XS)}
+    excluded |= _siblings(wildcard)
+    return (tuple(sorted(namespaces)), tuple(sorted(getattr(wildcard, "not_namespace", ()) or ())),
+            tuple(sorted(excluded)), wildcard.process_contents)  # fmt: skip
+
+
+def _siblings(wildcard: Component) -> set[str]:
+    """Return the elements of the content model that a wildcard excludes."""
+    if "##definedSibling" not in map(str, getattr(wildcard, "not_qname", ()) or ()):
+        return set()
+    group = wildcard.parent
+    while hasattr(getattr(group, "parent", None), "model"):
+        group = group.parent
+    return {element.name for element in group.iter_elements() if element.name} if group is not None else set()
 
 
 def _covers_key(new: tuple[Any, ...], old: Any) -> bool:
@@ -294,7 +416,9 @@ def _covers_key(new: tuple[Any, ...], old: Any) -> bool:
 
 def _is_matching(wildcard: Component, name: str) -> bool:
     """Whether a wildcard accepts a name."""
-    return bool(wildcard.is_matching(name, name[1:].partition("}")[0] if name.startswith("{") else ""))
+    return name not in _siblings(wildcard) and bool(
+        wildcard.is_matching(name, name[1:].partition("}")[0] if name.startswith("{") else "")
+    )
 
 
 def _wild(wildcard: Component) -> str:

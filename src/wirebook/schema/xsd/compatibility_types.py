@@ -64,6 +64,18 @@ class TypeComparison:
         else:
             yield from _facets(old, new, path)
 
+    def has_same_values(self, old: SimpleType | None, new: SimpleType | None) -> bool:
+        """Whether equal texts have equal values in both types. `None` is mixed content."""
+        if old is None or new is None:
+            return old is new
+        if self._definition(old) == self._definition(new):
+            return True
+        if any(type_.is_union() or type_.is_list() for type_ in (old, new)) or _is_text(old) != _is_text(new):
+            return False
+        if _is_text(old):
+            return _white_space(old) <= _white_space(new)
+        return _is_wider(builtin(old), builtin(new))
+
     def _is_extended(self, old: SimpleType, new: SimpleType) -> bool:
         """Whether two types are equal, apart from values that the new type adds to the enumeration."""
         if self._definition(old) == self._definition(new):
