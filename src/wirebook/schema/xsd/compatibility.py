@@ -245,8 +245,9 @@ class _XsdComparison:
         self, before: _Particles, after: _Particles, models: tuple[Model, Model], path: str
     ) -> Iterator[Incompatibility]:
         """Compare what the wildcards of the old model accept with what the new schema declares under the same names."""
-        if any(wildcard.process_contents != "skip" for wildcard in after.wildcards.values()):
-            for wildcard in before.wildcards.values():
+        checked = [key for key, wildcard in after.wildcards.items() if wildcard.process_contents != "skip"]
+        for old_key, wildcard in before.wildcards.items():
+            if any(_covers_key(key, old_key) for key in checked):
                 yield from self._globals(wildcard, "elements", path)
         if self.new.XSD_VERSION != "1.0" and models[0] != models[1]:  # elements take precedence over wildcards
             for name, element in after.elements.items():
@@ -294,8 +295,6 @@ class _Particles:
             return repeat(self._element(particle), least, most)
         parts = [self.of(child, level + 1) for child in particle]
         build = {"choice": choice, "all": interleaved}.get(particle.model, sequence)
-        if particle.model == "choice" and not parts:
-            return NOTHING
         return repeat(build(parts), least, most)
 
     def _element(self, element: Component) -> Model:
