@@ -473,10 +473,20 @@ def restricted(base: str, facet: str) -> str:
     return f'<xs:element name="a"><xs:simpleType><xs:restriction base="{base}">{facet}</xs:restriction></xs:simpleType></xs:element>'
 
 
+def doubling_unions() -> str:
+    types = "".join(
+        f'<xs:simpleType name="u{n}"><xs:union memberTypes="u{n + 1} u{n + 1}"/></xs:simpleType>' for n in range(60)
+    )
+    end = '<xs:simpleType name="u60"><xs:restriction base="xs:int"/></xs:simpleType>'
+    return f'{types}{end}<xs:element name="a" type="u0"/>'
+
+
 MANY = "".join(f'<xs:element name="e{n}" type="xs:int" minOccurs="0"/>' for n in range(700))
 TRAPS = {
     "groups that double": doubling("sequence"),
     "choices that double": doubling("choice"),
+    "unions that double": doubling_unions(),
+    "a union of itself": '<xs:simpleType name="U"><xs:union memberTypes="U U"/></xs:simpleType><xs:element name="a" type="U"/>',
     "a group inside itself": '<xs:group name="g"><xs:sequence><xs:group ref="g"/></xs:sequence></xs:group>'
     '<xs:element name="a"><xs:complexType><xs:group ref="g"/></xs:complexType></xs:element>',
     "a type of itself": '<xs:complexType name="T"><xs:complexContent><xs:extension base="T"/></xs:complexContent>'

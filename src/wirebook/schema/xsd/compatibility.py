@@ -17,7 +17,6 @@ from wirebook.schema.source import SchemaSource
 from wirebook.schema.xsd.columns import substitutes
 from wirebook.schema.xsd.compatibility_content import (
     EMPTY,
-    NOTHING,
     SYMBOL,
     Difference,
     Inclusion,

@@ -30,7 +30,7 @@ MAX_CHARACTERS = 8 * 1024 * 1024
 MAX_DOCUMENTS = 300
 MAX_NODES = 60_000
 MAX_PARTICLES = 800
-"""The most elements and attributes in one type, with groups and base types expanded."""
+"""The most elements, attributes and members of unions in one type, with groups, unions and base types expanded."""
 MAX_LEVELS = 100
 MAX_OCCURS = 100_000
 REFERRING = ("include", "import", "redefine", "override")
@@ -176,14 +176,14 @@ def _check(documents: Documents) -> None:
 
 
 class _Sizes:
-    """Counts the elements and attributes of each group and type, with everything expanded to which it refers."""
+    """Counts the elements, attributes and members of unions in each group and type, with all references expanded."""
 
     def __init__(self, nodes: list[Element]) -> None:
         self.named: dict[tuple[str, str], list[Element]] = {}
         for node in nodes:
             if node.get("name") and node.tag in KINDS:
                 self.named.setdefault((KINDS[node.tag], node.get("name")), []).append(node)
-        self.types = [node for node in nodes if node.tag == f"{XS}complexType"]
+        self.types = [node for node in nodes if node.tag in (f"{XS}complexType", f"{XS}simpleType")]
         self.known: dict[tuple[str, str], int] = {}
         self.heads: Counter[str] = Counter(
             _local(component) for node in nodes for component in node.get("substitutionGroup", "").split()
@@ -193,17 +193,23 @@ class _Sizes:
         for type_ in self.types:
             if self.of(type_, 0) > MAX_PARTICLES:
                 name = type_.get("name") or "a type without a name"
-                raise XsdError(f"the content of '{name}' has more than {MAX_PARTICLES} elements when it is expanded")
+                parts = "elements" if type_.tag == f"{XS}complexType" else "member types"
+                raise XsdError(f"the content of '{name}' has more than {MAX_PARTICLES} {parts} when it is expanded")
 
     def of(self, element: Element, level: int) -> int:
-        """Return the number of elements and attributes in a component; above `MAX_PARTICLES`, counting stops."""
+        """Return the number of elements, attributes and members of unions in a component.
+
+        Above `MAX_PARTICLES`, counting stops.
+        """
         total = 0
         for part in _content(element):
             if part.tag in PARTICLES:
                 total += 1 + self.heads[_local(part.get("ref", ""))]
             else:
                 kind, attribute = REFERENCES[part.tag]
-                total += self._named(kind, _local(part.get(attribute, "")), level)
+                names = part.get(attribute, "").split()
+                total += sum(self._named(kind, _local(name), level) for name in names)
+                total += len(names) + len(part.findall(f"{XS}simpleType")) if part.tag == f"{XS}union" else 0
             if total > MAX_PARTICLES:
                 return total
         return total
@@ -231,12 +237,15 @@ def _local(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-KINDS = {f"{XS}group": "group", f"{XS}attributeGroup": "attributeGroup", f"{XS}complexType": "type"}
+KINDS = {f"{XS}group": "group", f"{XS}attributeGroup": "attributeGroup", f"{XS}complexType": "type",
+         f"{XS}simpleType": "type"}  # fmt: skip
 REFERENCES: dict[str, tuple[str, str]] = {
     f"{XS}group": ("group", "ref"),
     f"{XS}attributeGroup": ("attributeGroup", "ref"),
     f"{XS}extension": ("type", "base"),
     f"{XS}restriction": ("type", "base"),
+    f"{XS}union": ("type", "memberTypes"),
+    f"{XS}list": ("type", "itemType"),
 }
 PARTICLES = (f"{XS}element", f"{XS}attribute")
 COUNTED = frozenset((*PARTICLES, *REFERENCES))
