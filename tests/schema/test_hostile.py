@@ -125,6 +125,37 @@ def doubling_by_identifier(draft: str, identifier: str, *, beside: bool = False)
     return {"$schema": schema, "definitions": definitions, "allOf": [{"$ref": "#/definitions/d0"}]}
 
 
+def unevaluated() -> dict[str, Any]:
+    """Each level evaluates the next one almost three times."""
+    schema: dict[str, Any] = {"properties": {"a": True}}
+    for _ in range(40):
+        schema = {"allOf": [schema], "unevaluatedProperties": False}
+    return schema
+
+
+def circles(count: int, word: str = "allOf") -> dict[str, Any]:
+    """Every definition refers to every other one."""
+    references = [{"$ref": f"#/definitions/d{n}"} for n in range(count)]
+    definitions = {f"d{n}": {word: references[:n] + references[n + 1 :]} for n in range(count)}
+    return {"$ref": "#/definitions/d0", "definitions": definitions}
+
+
+def dynamic_references() -> dict[str, Any]:
+    """Dynamic references that double, but not where they are first visited."""
+    names = [f"x{n}" for n in range(61)]
+    ends = {name: {"$dynamicAnchor": name} for name in names}
+    library = {f"d{n}": {"allOf": [{"$dynamicRef": f"#x{n + 1}"}] * 2} for n in range(60)}
+    long = {name: {"$dynamicAnchor": name, "$ref": f"library#/$defs/d{n}"} for n, name in enumerate(names)}
+    return {
+        "$id": "http://e/root", "allOf": [{"$ref": "short"}, {"$ref": "long"}],
+        "$defs": {
+            "short": {"$id": "short", "$ref": "library#/$defs/d0", "$defs": ends},
+            "long": {"$id": "long", "$ref": "library#/$defs/d0", "$defs": long},
+            "library": {"$id": "library", "$defs": {**library, "d60": {"type": "object"}, **ends}},
+        },
+    }  # fmt: skip
+
+
 def extending() -> dict[str, Any]:
     definitions: dict[str, Any] = {
         f"d{n}": {"type": "object", "name": f"d{n}", "properties": {f"p{n}": {"type": "int32"}},
@@ -169,6 +200,9 @@ TRAPS: dict[str, tuple[str, Any]] = {
     "references that double with id": ("JsonSchema", doubling_by_identifier("draft-04", "id")),
     "references that double with $id": ("JsonSchema", doubling_by_identifier("draft-07", "$id")),
     "references that double beside $id": ("JsonSchema", doubling_by_identifier("draft-07", "$id", beside=True)),
+    "nested unevaluated properties": ("JsonSchema", unevaluated()),
+    "schemas that are all each other": ("JsonSchema", circles(9)),
+    "dynamic references that double": ("JsonSchema", dynamic_references()),
     "composition that doubles": (
         "JsonStructure",
         {"$schema": "https://json-structure.org/meta/extended/v0/#", "$root": "#/definitions/d0"} | doubling("allOf"),
@@ -372,3 +406,12 @@ def test_schema_with_any_value_replaced_is_checked_compared_and_used(name: str) 
                 for rule in ("backward", "forward"):
                     validator.incompatible(rule, format_, original, document)
             assert time.process_time() - start < 1, (path, value)
+
+
+def test_schemas_that_refer_back_are_compiled() -> None:
+    """A base type that lists its subtypes, which refer to the base type: common in OpenAPI documents."""
+    subtypes = [f"T{n}" for n in range(20)]
+    base = {"oneOf": [{"$ref": f"#/definitions/{name}"} for name in subtypes]}
+    definitions = {name: {"allOf": [{"$ref": "#/definitions/base"}, {"required": [name]}]} for name in subtypes}
+    for schema in (circles(3), {"$ref": "#/definitions/base", "definitions": {"base": base, **definitions}}):
+        assert not isinstance(compile_schema("JsonSchema", schema), Unsupported)
