@@ -122,7 +122,7 @@ class _XsdComparison:
             yield Incompatibility(path, "default-removed", before, None)
 
     def _types(self, old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
-        if old is new:
+        if old is new and old.name != ANY_TYPE:  # its content depends on the global elements of each schema
             return
         if old.name == ANY_TYPE != new.name:
             yield Incompatibility(path, "type-narrowed", described(old), described(new))
@@ -233,6 +233,9 @@ class _XsdComparison:
                 yield _incompatibility(difference, models, path)
             if not _is_as_open(old, new) or (_open_content(old) is not None and models[0] != models[1]):
                 yield Incompatibility(path, UNPROVEN, "open content", _open_content(new) and "other open content")
+            for particles, open_content in ((before, _open_content(old)), (after, _open_content(new))):
+                if open_content is not None:
+                    particles.wildcards[_key(open_content.any_element)] = open_content.any_element
             yield from self._taken_from_wildcards(before, after, models, path)
         for name, element in before.elements.items():
             # an element that a wildcard accepts is validated against its declaration
@@ -248,6 +251,8 @@ class _XsdComparison:
         for old_key, wildcard in before.wildcards.items():
             if any(_covers_key(key, old_key) for key in checked):
                 yield from self._globals(wildcard, "elements", path)
+                if wildcard.process_contents == "lax":  # an unknown element has any type
+                    self._wait(self.old.maps.types[ANY_TYPE], self.new.maps.types[ANY_TYPE], path)
         if self.new.XSD_VERSION != "1.0" and models[0] != models[1]:  # elements take precedence over wildcards
             for name, element in after.elements.items():
                 for wildcard in before.wildcards.values():
@@ -366,9 +371,7 @@ def _is_as_open(old: Component, new: Component) -> bool:
     before, after = _open_content(old), _open_content(new)
     if before is None:
         return True
-    if after is None or after.mode not in ("interleave", before.mode):
-        return False
-    return _key(after.any_element) == _key(before.any_element)
+    return after is not None and after.mode == before.mode and _key(after.any_element) == _key(before.any_element)
 
 
 def _identity(constraint: Component) -> tuple[str, str, tuple[str, ...], str]:
