@@ -139,7 +139,15 @@ class _MessageComparison:
         type_, to = old.field.type, new.field.type
         if old.field.is_repeated and not new.field.is_repeated and (type_ in NUMERIC or to in NUMERIC):
             yield Incompatibility(path, "repeated-to-single", old.described, new.described)
-        if F.TYPE_MESSAGE == type_ == to or F.TYPE_GROUP == type_ == to:
+        if (
+            new.field.is_required
+            and _keeps_only_named(new)
+            and not _keeps_only_named(old)
+            and _is_compatible(type_, to)
+        ):
+            # a number without a name is lost, and the message is then not complete
+            yield Incompatibility(path, "type-changed", old.described, new.described)
+        elif F.TYPE_MESSAGE == type_ == to or F.TYPE_GROUP == type_ == to:
             if old.type_name not in self.old.stubs and new.type_name not in self.new.stubs:
                 self._wait(old.type_name, new.type_name)
             elif old.type_name != new.type_name:
@@ -190,6 +198,11 @@ def _oneofs(old: dict[int, _Member], new: dict[int, _Member], path: str) -> Iter
         if len(numbers) > 1 and (None in old_oneofs or len(old_oneofs) > 1):
             names = [old[number].field.name for number in sorted(numbers)]
             yield Incompatibility(f"{path}.{name}", "moved-into-oneof", names, f"oneof {name}")
+
+
+def _keeps_only_named(member: _Member) -> bool:
+    """Whether a parser drops numbers that have no name: those of a closed enum."""
+    return member.field.enum_type is not None and bool(member.field.enum_type.is_closed)
 
 
 def _is_compatible(old: int, new: int) -> bool:
