@@ -270,6 +270,19 @@ def _deep_references(type_: str) -> dict[str, Any]:
     return {"$defs": {**definitions, "d60": {"type": type_}}, "$ref": "#/$defs/d0"}
 
 
+def _doubling(type_: str) -> dict[str, Any]:
+    """The same with `allOf`, for the same value."""
+    definitions: dict[str, Any] = {f"d{at}": {"allOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(60)}
+    return {"$defs": {**definitions, "d60": {"type": type_}}, "$ref": "#/$defs/d0"}
+
+
+def _circles(type_: str) -> dict[str, Any]:
+    """Every definition refers to every other one."""
+    references = [{"$ref": f"#/$defs/d{at}"} for at in range(12)]
+    definitions = {f"d{at}": {"allOf": references[:at] + references[at + 1 :]} for at in range(12)}
+    return {"$defs": definitions, "$ref": "#/$defs/d0", "type": type_}
+
+
 def _wide_union(type_: str) -> list[Any]:
     return [RECORD | {"name": f"R{at}", "fields": [{"name": "n", "type": [*(f"R{to}" for to in range(at)), type_]}]}
             for at in range(40)]  # fmt: skip
@@ -329,6 +342,13 @@ HOSTILE: dict[str, tuple[str, Any, Any]] = {
     "choices in choices": ("jsonschema", _many_choices("anyOf", "number"), _many_choices("anyOf", "integer")),
     "one of many": ("jsonschema", _many_choices("oneOf", "number"), _many_choices("oneOf", "integer")),
     "references in references": ("jsonschema", _deep_references("number"), _deep_references("integer")),
+    "references that double": ("jsonschema", _doubling("number"), _doubling("integer")),
+    "unevaluated references that double": (
+        "jsonschema",
+        _doubling("object") | {"unevaluatedProperties": False},
+        _doubling("object") | {"unevaluatedProperties": False, "minProperties": 1},
+    ),
+    "circles": ("jsonschema", _circles("number"), _circles("integer")),
     "a reference to itself": ("jsonschema", {"$ref": "#"}, {"$ref": "#", "minLength": 1}),
     "a circle": ("jsonschema", {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, {"type": "string"}),
     "a choice within itself": ("jsonschema", {"oneOf": [{"$ref": "#"}]}, {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}),

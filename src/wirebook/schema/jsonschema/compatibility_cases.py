@@ -241,12 +241,12 @@ def _additional(keywords: KeywordSet, name: str | None = None) -> Iterator[Node]
             yield keywords.node.at(keywords.values["unevaluatedProperties"])
 
 
-def evaluated_names(node: Node, ancestors: set[int]) -> set[str] | None:
+def evaluated_names(node: Node, seen: set[int]) -> set[str] | None:
     """Return the properties that any keyword of a schema may evaluate; None if they cannot be listed."""
     schema = node.schema
-    if id(schema) in ancestors or not isinstance(schema, dict):
+    if id(schema) in seen or not isinstance(schema, dict):
         return set()
-    ancestors = {*ancestors, id(schema)}
+    seen.add(id(schema))
     if any(keyword in schema for keyword in ("additionalProperties", "patternProperties")):
         return None
     names = set(schema.get("properties") or ())
@@ -255,7 +255,7 @@ def evaluated_names(node: Node, ancestors: set[int]) -> set[str] | None:
     branches += list((schema.get("dependentSchemas") or {}).values())
     nested = [node.at(branch) for branch in branches]
     for target in [*nested, *map(node.referred, node.references)]:
-        more = None if target is None or _leaves_open(target, ancestors) else evaluated_names(target, ancestors)
+        more = None if target is None or _leaves_open(target, seen) else evaluated_names(target, seen)
         if more is None:
             return None
         names |= more

@@ -188,22 +188,22 @@ def keywords_of(nodes: Iterator[Node] | list[Node]) -> tuple[KeywordSet, ...]:
     return tuple(dict.fromkeys(keywords for node in nodes for keywords in node.document.keywords(node)))
 
 
-def _flat(node: Node, ancestors: set[int]) -> Iterator[KeywordSet]:
-    if id(node.schema) in ancestors or node.schema is True:
+def _flat(node: Node, seen: set[int]) -> Iterator[KeywordSet]:
+    if id(node.schema) in seen or node.schema is True:
         return
-    ancestors = {*ancestors, id(node.schema)}
+    seen.add(id(node.schema))
     if node.schema is False:
         yield KeywordSet(node, {"never": True})
         return
     for reference in node.references:
         if target := node.referred(reference):
-            yield from _flat(target, ancestors)
+            yield from _flat(target, seen)
         else:
             yield KeywordSet(node, {"elsewhere": node.absolute(reference)})
     if node.references and node.document.order < D2019:
         return
     for subschema in node.schema.get("allOf") or ():
-        yield from _flat(node.at(subschema), ancestors)
+        yield from _flat(node.at(subschema), seen)
     values = dict(_effective(node.schema, node.document.order))
     if node.document.formats is not None and "format" in node.schema:
         values["format"] = node.schema["format"]

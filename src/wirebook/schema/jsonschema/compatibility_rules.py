@@ -227,19 +227,19 @@ def unevaluated_properties(comparison: Comparer, case: Case, new: KeywordSet, pa
         yield from _further(comparison, case, new, "unevaluatedProperties", declared=declared, path=path, level=level)
 
 
-def _surely_evaluated(node: Node, ancestors: set[int]) -> tuple[set[str], list[str]] | None:
+def _surely_evaluated(node: Node, seen: set[int]) -> tuple[set[str], list[str]] | None:
     """Return the properties that a schema always evaluates: their names and patterns; None if it evaluates all."""
     schema = node.schema
-    if id(schema) in ancestors or not isinstance(schema, dict):
+    if id(schema) in seen or not isinstance(schema, dict):
         return set(), []
-    ancestors = {*ancestors, id(schema)}
+    seen.add(id(schema))
     if "additionalProperties" in schema:
         return None
     names, patterns = set(schema.get("properties") or ()), list(schema.get("patternProperties") or ())
     others = [node.at(subschema) for subschema in schema.get("allOf") or ()]
     others += [target for reference in node.references if (target := node.referred(reference)) is not None]
     for other in others:
-        more = _surely_evaluated(other, ancestors)
+        more = _surely_evaluated(other, seen)
         if more is None:
             return None
         names, patterns = names | more[0], patterns + more[1]
