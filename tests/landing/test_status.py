@@ -262,7 +262,8 @@ def test_status_of_a_target_in_an_object_store(tmp_path: Path, bucket: str) -> N
     def at(point: str) -> None:
         before = names()
         seen[point] = target_status(str(remote.to))
-        assert names() == before
+        if point != "moved":  # then, other tables may be committed at the same time
+            assert names() == before
 
     remote.land(at=at)
     assert seen["begun"].holder.is_running
