@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from tests.landing.s3 import write_old_object
 from tests.landing.test_table_settings import PAID, TIMES, Shop, check_columns_follow, event, registry
 from tests.landing.workspace import Workspace
 from wirebook.landing.report.html import write_report
@@ -29,7 +30,7 @@ from wirebook.landing.sources.lines import Sizes
 from wirebook.landing.sources.splits import split_file
 from wirebook.landing.stores import records
 from wirebook.landing.stores.locations import is_file_system, location_of
-from wirebook.landing.stores.objects import ObjectChanged, ObjectPath, ObjectReader
+from wirebook.landing.stores.objects import ObjectChanged, ObjectPath, ObjectReader, is_refusal
 from wirebook.landing.tables.settings import TableOptions, TableSettings
 from wirebook.problems import WirebookError
 
@@ -503,6 +504,15 @@ def test_single_object_and_missing_object(workspace: Any, store: str) -> None:
     assert workspace.land(location_of(f"{store}/raw/x.jsonl")).read == 1
     with pytest.raises(WirebookError, match=r"unreadable-file: cannot read '.*/nothing': there is no such object"):
         workspace.land(location_of(f"{store}/nothing"))
+
+
+def test_key_with_an_empty_segment_is_an_error_that_names_it(workspace: Any, s3: str, bucket: str) -> None:
+    write_old_object(s3, f"{bucket}/raw/day//a.jsonl", b"{}", 0)
+    with pytest.raises(WirebookError, match=r"raw/day//a\.jsonl") as error:
+        workspace.land(location_of(f"{bucket}/raw"))
+    (problem,) = error.value.problems
+    assert (problem.code, is_refusal(problem)) == ("store-failed", True)
+    assert "rename the object" in str(problem.hint)
 
 
 def test_target_inside_its_source(store: str, tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ __all__ = [
 MAX_MESSAGE: Final = 300
 LONG_URL: Final = re.compile(r"(https?://\S{77})\S{3,}")
 REFUSAL: Final = re.compile(
-    r"lacked the necessary privileges|lacked valid authentication|' does not exist$|status code\W+4(?!08|09|29)\d\d|"
+    r"object with invalid path|lacked the necessary privileges|lacked valid authentication|' does not exist$|"
+    r"status code\W+4(?!08|09|29)\d\d|"
     r"\b(AccessControl|Authorization|InvalidPath|\w+QuotaExceeded|UnresolvedPath)Exception\b|"
     r"AWS Error (ACCESS_DENIED|INVALID_ACCESS_KEY_ID|INVALID_CLIENT_TOKEN_ID|MISSING_AUTHENTICATION_TOKEN|"
     r"NO_SUCH_BUCKET|RESOURCE_NOT_FOUND|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|"
@@ -44,6 +45,10 @@ REFUSAL: Final = re.compile(
 )
 """Error messages of `object_store`, `deltalake`, Arrow and the NameNode for requests that fail again if repeated."""
 CREDENTIALS: Final = "check the URL, the credentials in the environment and the network; then run the command again"
+INVALID_KEY: Final = "object with invalid path"
+UNSUPPORTED_KEY: Final = (
+    "rename the object, or read another prefix: a key cannot have an empty segment ('//'), or '.' or '..' as a segment"
+)
 RETRIES: Final[Any] = {
     "max_retries": 10,
     "retry_timeout": timedelta(seconds=60),
@@ -136,7 +141,7 @@ class ObjectPath:
 
     def failed(self, reason: str) -> WirebookError:
         """The error of a request that failed."""
-        return store_failed(self, reason)
+        return store_failed(self, reason, UNSUPPORTED_KEY if INVALID_KEY in reason else CREDENTIALS)
 
     # -- reading -------------------------------------------------------------------------------------------------
 
