@@ -249,6 +249,9 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="folder of brokers and tables")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
+    for name, known in (("only", PARTS), ("sources", SOURCES)):
+        if unknown := {*(getattr(options, name) or "").split(",")} - {"", *known}:
+            parser.error(f"--{name} has unknown names: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
     with tempfile.TemporaryDirectory(prefix="wirebook-bench-", dir=options.folder) as folder:
         return _run(options, Path(folder))
 
