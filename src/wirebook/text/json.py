@@ -20,7 +20,7 @@ import json
 import math
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeGuard
 
 import orjson
 
@@ -87,6 +87,11 @@ def parse_exactly(text: str, make_object: Callable[[list[tuple[str, Any]]], Any]
         parse_float=_parse_float,
         parse_constant=_reject_constant,
     )
+
+
+def is_json_integer(value: Any) -> TypeGuard[int]:
+    """Return whether a JSON value is an integer. In Python, booleans are integers, too."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def are_equal(one: Any, other: Any) -> bool:

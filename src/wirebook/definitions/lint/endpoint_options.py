@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from wirebook.definitions.compile.uritemplate import PLACEHOLDER, has_placeholder
+from wirebook.text.json import is_json_integer
 
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 
@@ -35,14 +36,11 @@ def is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
 
 
-def is_integer(value: Any) -> bool:
-    """Return whether a value is an integer."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def integer_in(low: int, high: int) -> OptionCheck:
     """Return the check for an integer with these bounds."""
-    return OptionCheck(f"an integer from {low} to {high}", lambda value: is_integer(value) and low <= value <= high)
+    return OptionCheck(
+        f"an integer from {low} to {high}", lambda value: is_json_integer(value) and low <= value <= high
+    )
 
 
 def one_of(*values: str | int) -> OptionCheck:
@@ -75,8 +73,8 @@ def _is_text_map(value: Any) -> bool:
 
 TEXT: Final = OptionCheck("a non-empty string", is_text)
 BOOLEAN: Final = OptionCheck("true or false", lambda value: isinstance(value, bool))
-INTEGER: Final = OptionCheck("an integer", is_integer)
-UINTEGER: Final = OptionCheck("a non-negative integer", lambda value: is_integer(value) and value >= 0)
+INTEGER: Final = OptionCheck("an integer", is_json_integer)
+UINTEGER: Final = OptionCheck("a non-negative integer", lambda value: is_json_integer(value) and value >= 0)
 TEXTS: Final = OptionCheck("an array of strings", lambda value: isinstance(value, list) and all(map(is_text, value)))
 MAP: Final = OptionCheck("a map", lambda value: isinstance(value, dict))
 TEXT_MAP: Final = OptionCheck("a map of non-empty strings", _is_text_map)

@@ -12,9 +12,10 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from wirebook.schema.avro.names import PRIMITIVES, full_name, namespace_of
+from wirebook.text.json import is_json_integer
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 MAX_LEVELS: Final = 64
@@ -202,7 +203,7 @@ class _Parser:
 
     def fixed(self, schema: dict[str, Any], namespace: str | None) -> AvroType:
         size = schema.get("size")
-        if not _is_integer(size) or not 0 <= size <= 2**31:
+        if not is_json_integer(size) or not 0 <= size <= 2**31:
             raise AvroError(f"the size of a fixed type must be an integer from 0 to {2**31}, not {size!r}")
         type_ = AvroType("fixed", size=size)
         self._declare(type_, schema, namespace)
@@ -246,17 +247,13 @@ def _with_logical_type(type_: AvroType, schema: dict[str, Any]) -> AvroType:
         return type_
     if logical == "decimal":
         precision, scale = schema.get("precision"), schema.get("scale", 0)
-        if not (_is_integer(precision) and _is_integer(scale) and precision > 0 and 0 <= scale <= precision):
+        if not (is_json_integer(precision) and is_json_integer(scale) and precision > 0 and 0 <= scale <= precision):
             return type_
         if type_.kind == "fixed" and precision > math.log10(2) * (8 * type_.size - 1):
             return type_
         type_.attributes = {"precision": precision, "scale": scale}
     type_.logical = logical
     return type_
-
-
-def _is_integer(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_recursive(type_: AvroType, known: dict[int, bool] | None = None) -> bool:

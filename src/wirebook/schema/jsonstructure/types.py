@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 import pyarrow as pa
 
@@ -33,6 +33,7 @@ from wirebook.schema.scalar_columns import (
     integer,
     integer_text,
 )
+from wirebook.text.json import is_json_integer
 
 URN = "urn:json-structure:"
 DRAFT_04, DRAFT_07 = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"
@@ -117,12 +118,8 @@ def scalar_column(node: Mapping[str, Any]) -> ScalarColumn:
     type_ = node["type"]
     if type_ == "decimal" and ("precision" in node or "scale" in node):
         precision = node.get("precision", 34)
-        scale = node.get("scale", min(7, precision) if _is_integer(precision) else None)
-        return decimal_text(precision, scale) if _is_integer(precision) and _is_integer(scale) else TEXT
+        scale = node.get("scale", min(7, precision) if is_json_integer(precision) else None)
+        return decimal_text(precision, scale) if is_json_integer(precision) and is_json_integer(scale) else TEXT
     if type_ == "binary" and node.get("contentEncoding", "base64") != "base64":
         return TEXT
     return PRIMITIVES[type_].column
-
-
-def _is_integer(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
