@@ -227,8 +227,8 @@ def _split_row_groups(scan: Scan, line: int) -> Iterator[FileSplit]:
     )
     try:
         metadata = pq.read_metadata(parquet_source(source_location(scan.file.path), scan.version))
-    except (FileNotFoundError, ObjectChanged) as error:
-        raise SourceChanged(str(error)) from error
+    except (FileNotFoundError, ObjectChanged):
+        raise
     except (pa.ArrowException, OSError) as error:
         message = f"cannot read the Parquet footer: {error}"
         yield _replace(template, line=line, problem="truncated-file", message=message)

@@ -35,8 +35,9 @@ __all__ = [
 
 MAX_MESSAGE: Final = 300
 LONG_URL: Final = re.compile(r"(https?://\S{77})\S{3,}")
+INVALID_KEY: Final = "object with invalid path"
 REFUSAL: Final = re.compile(
-    r"object with invalid path|lacked the necessary privileges|lacked valid authentication|' does not exist$|"
+    rf"{INVALID_KEY}|lacked the necessary privileges|lacked valid authentication|' does not exist$|"
     r"status code\W+4(?!08|09|29)\d\d|"
     r"\b(AccessControl|Authorization|InvalidPath|\w+QuotaExceeded|UnresolvedPath)Exception\b|"
     r"AWS Error (ACCESS_DENIED|INVALID_ACCESS_KEY_ID|INVALID_CLIENT_TOKEN_ID|MISSING_AUTHENTICATION_TOKEN|"
@@ -45,7 +46,6 @@ REFUSAL: Final = re.compile(
 )
 """Error messages of `object_store`, `deltalake`, Arrow and the NameNode for requests that fail again if repeated."""
 CREDENTIALS: Final = "check the URL, the credentials in the environment and the network; then run the command again"
-INVALID_KEY: Final = "object with invalid path"
 UNSUPPORTED_KEY: Final = (
     "rename the object, or read another prefix: a key cannot have an empty segment ('//'), or '.' or '..' as a segment"
 )
