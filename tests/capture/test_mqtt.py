@@ -180,8 +180,8 @@ def test_full_memory_stops_reading(broker: MosquittoBroker, tmp_path: Path, qos:
         process.communicate()
 
 
-MOST_UNCONFIRMED = 10
-"""How many messages a publisher sends before the broker confirms them.
+MAX_UNCONFIRMED = 10
+"""Maximum number of messages that a publisher sends before the broker confirms them.
 
 Mosquitto refuses messages of QoS 2 beyond its `max_inflight_messages`, 20, with the reason of a PUBREC. paho ignores it
 and completes the exchange, so it would report a refused message as published.
@@ -204,7 +204,7 @@ class Publisher:
         while time.monotonic() < latest and (self._open or not self._stop.is_set()):
             if self._stop.is_set():
                 latest = min(latest, time.monotonic() + 10)
-            has_room = len(self._open) < MOST_UNCONFIRMED and self._client.is_connected()
+            has_room = len(self._open) < MAX_UNCONFIRMED and self._client.is_connected()
             if has_room and not self._stop.is_set():
                 self.sent += 1
                 time.sleep(0.01 * (self.sent % 20 == 0))

@@ -43,6 +43,7 @@ _BY_DIGITS = {"04": "draft-04", "4": "draft-04", "06": "draft-06", "6": "draft-0
               "201909": "draft/2019-09", "202012": LATEST, "2019": "draft/2019-09", "2020": LATEST}  # fmt: skip
 FORMAT = "JsonSchema"
 JSON_TYPES = (dict, list, str, int, float, bool)
+"""The classes of JSON values. A tuple, because `isinstance` would create a union for each call."""
 
 
 def draft_of(document: Any, version: str | None) -> str:
